@@ -1,0 +1,134 @@
+"""The narrow interface behind which every inference runtime stands.
+
+A backend lists its devices, reads a model's signature and compiles a model into a session; a
+session runs requests on memory that the caller owns. Each backend module is the only one that
+imports its vendor's library, and is imported only in the process that uses it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+import msgspec
+
+from edgert.tensor import TensorSpec
+from edgert.transport.slot import Array
+
+Tensors = Mapping[str, Array]
+Done = Callable[[BaseException | None], None]
+
+
+class Signature(msgspec.Struct, frozen=True):
+    """Inputs and outputs of a model, in the model's order; None in a shape is an open dimension."""
+
+    inputs: dict[str, TensorSpec]
+    outputs: dict[str, TensorSpec]
+
+
+class CompileRequest(msgspec.Struct, frozen=True):
+    """What is to be compiled, and how.
+
+    Attributes:
+        path: The model file (for formats of several files: the one that is named).
+        device: The device in the backend's own words, without the backend's name: ``CPU``, ``NPU``.
+        shapes: Sizes for inputs that the model leaves open, by input name.
+        requests: Requests that will be in flight at once, at least 1.
+        threads: Threads the runtime may use on the CPU, at least 1.
+        precision: ``f32`` (as exact as the CPU can), or ``device`` (what the device likes best).
+        options: Further options of the backend's own; unknown ones are faults.
+        cache_dir: Folder for compiled models; empty for none. A bad cache is never fatal.
+    """
+
+    path: str
+    device: str
+    shapes: dict[str, list[int]] = {}
+    requests: int = 1
+    threads: int = 1
+    precision: str = "f32"
+    options: dict[str, Any] = {}
+    cache_dir: str = ""
+
+
+class DeviceReport(msgspec.Struct, frozen=True):
+    """Where a session really runs, read back from the runtime, never assumed.
+
+    Attributes:
+        requested: What the pipeline file asked for, for example ``openvino:NPU``.
+        actual: ``backend:DEVICE`` as read back; an emulated device is named as such.
+        precision: Element type that inference computes in, as read back; ``unknown`` if it is not.
+        runtime: Name and version of the runtime.
+        emulated: Whether a stand-in does the work.
+        refused: Why each device that was tried before this one refused.
+    """
+
+    requested: str
+    actual: str
+    precision: str
+    runtime: str
+    emulated: bool = False
+    refused: dict[str, str] = {}
+
+
+class Session(Protocol):
+    """A compiled model and its pool of requests. Nothing is created per inference."""
+
+    inputs: Mapping[str, TensorSpec]
+    outputs: Mapping[str, TensorSpec]
+    device: DeviceReport
+    copied_bytes: int
+    """Bytes this session had to move because its runtime's API could not use the caller's memory."""
+
+    @property
+    def requests(self) -> int:
+        """How many inferences may be in flight."""
+        ...
+
+    def start(self, inputs: Tensors, outputs: Tensors, done: Done) -> None:
+        """Begin one inference on the caller's memory.
+
+        The runtime reads ``inputs`` (which may be read-only) and writes ``outputs`` in place; both
+        belong to the session until ``done`` is called, once, from any thread, with the error or
+        None. Callers never have more than ``requests`` in flight. Arrays over the same memory come
+        again and again: what is made for an address is kept and used again. The session must not
+        keep a reference to an array of ``inputs`` after ``done`` (wrap its address instead).
+
+        Raises:
+            DeviceError: An array does not fit the signature.
+        """
+        ...
+
+    def close(self) -> None:
+        """Wait for what is in flight and give everything back."""
+        ...
+
+
+class Backend(Protocol):
+    """One runtime."""
+
+    name: str
+
+    def version(self) -> str:
+        """Name and version of the runtime, for example ``openvino 2026.4.1``."""
+        ...
+
+    def devices(self) -> tuple[str, ...]:
+        """Devices that the runtime really has here."""
+        ...
+
+    def signature(self, path: str, shapes: Mapping[str, list[int]]) -> Signature:
+        """Read a model's inputs and outputs after fixing ``shapes``.
+
+        Raises:
+            ModelError: It is not a model this runtime reads, or ``shapes`` does not fit.
+        """
+        ...
+
+    def compile(self, request: CompileRequest) -> Session:
+        """Compile a model for one device and prove where it landed.
+
+        Raises:
+            DeviceError: The device is not here or refuses the model; the reason in its words.
+            ModelError: The file is not a model this runtime reads.
+        """
+        ...

@@ -1,0 +1,81 @@
+"""What is known of a model before it is compiled: the data that preprocess and postprocess need."""
+
+from __future__ import annotations
+
+import msgspec
+
+from edgert.tensor import TensorSpec
+
+
+class ImageInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a picture becomes the model's input.
+
+    Attributes:
+        tensor: Name of the input.
+        layout: ``NCHW`` or ``NHWC``.
+        colour: ``RGB``, ``BGR`` or ``GRAY``: the order of channels.
+        resize: ``letterbox-centre``, ``letterbox-top-left`` or ``stretch``.
+        pad: Value of the letterbox's border, 0-255, before scale and mean.
+        scale: Factor applied to 0-255 values first; 1 leaves them.
+        mean: Per channel in the model's order, subtracted after ``scale``; empty for none.
+        std: Per channel, divided by last; empty for none.
+    """
+
+    tensor: str
+    layout: str
+    colour: str
+    resize: str
+    pad: int = 114
+    scale: float = 1.0
+    mean: tuple[float, ...] = ()
+    std: tuple[float, ...] = ()
+
+
+class DetectionHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a model's outputs become detections.
+
+    Attributes:
+        family: ``ssd`` (post-processed boxes, classes, scores, count), ``yolox`` (raw heads with
+            grid and stride), ``yolo`` (Ultralytics v5 / v8 to v12), ``yolo-nms-free`` (end to end).
+        tensors: Role -> name of the output. ssd: boxes, classes, scores, count; others: predictions.
+        strides: Strides of the heads, for yolox.
+        labels: Name of each class.
+        class_offset: What a class number of the model has over the index into ``labels`` (1 where
+            0 is the background).
+        normalised: Whether boxes are 0-1 of the input instead of pixels of it.
+    """
+
+    family: str
+    tensors: dict[str, str]
+    strides: tuple[int, ...] = ()
+    labels: tuple[str, ...] = ()
+    class_offset: int = 0
+    normalised: bool = False
+
+
+class ModelDescription(msgspec.Struct, frozen=True):
+    """A model as the plan sees it.
+
+    Attributes:
+        name: Catalog name, or the file's name.
+        path: The file; empty where it has still to be pulled.
+        sha256: Checksum of the file, lower-case hex.
+        format: ``onnx``, ``openvino-ir``, ``tensorflow`` or ``tflite``.
+        inputs: Inputs after fixing shapes.
+        outputs: Outputs after fixing shapes.
+        shapes: The shapes that were fixed, as given to the backend.
+        image: How pictures go in; None where nobody said.
+        detection: How detections come out; None where nobody said.
+        licence: SPDX name; empty where not known.
+    """
+
+    name: str
+    path: str
+    sha256: str
+    format: str
+    inputs: dict[str, TensorSpec]
+    outputs: dict[str, TensorSpec]
+    shapes: dict[str, list[int]] = {}
+    image: ImageInput | None = None
+    detection: DetectionHead | None = None
+    licence: str = ""

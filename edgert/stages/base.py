@@ -1,0 +1,206 @@
+"""The contract of a stage: ports, options, and what happens to a frame.
+
+A stage is described without being opened (``plan`` sizes its outputs without touching a pixel or
+importing a heavy library) and opened in the process where it works. The same class runs in a
+worker, in a test without any process, and in one process with its neighbour.
+
+    Stage          process(inputs, outputs): one frame in, one frame out, or none (a sink)
+    AsyncStage     start(inputs, outputs, done): several frames in flight, done when done
+    Source         grab() and write(outputs): frames come from outside
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol
+
+from pydantic import BaseModel, ConfigDict
+
+from edgert.tensor import FrameHeader, PortSpec
+from edgert.transport.slot import Array, Loan, Sample
+
+Inputs = Mapping[str, Sample]
+Outputs = Mapping[str, Loan]
+Ports = Mapping[str, PortSpec]
+
+
+class StageOptions(BaseModel):
+    """The keys of a stage in the pipeline file that are its kind's own. Frozen; unknown keys are
+    faults; every field has a description, from which ``docs/pipeline-file.md`` is made.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ModelReader(Protocol):
+    """What ``plan`` may ask about a model, without any library of a vendor (see ``models/``)."""
+
+    def describe(self, model: str, shapes: Mapping[str, Any]) -> Any:
+        """Return ``edgert.models.describe.ModelDescription`` of a name, path or URL."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanContext:
+    """What a stage may ask while it is planned.
+
+    Attributes:
+        name: The stage's name in the file.
+        place: ``stage 'NAME'``, with which errors begin.
+        folder: Folder that relative paths of the file start from.
+        models: Descriptions of models.
+        stages: Validated options of every stage of the file, by name (``for: detector``).
+        streams: Names of the streams (source stages) that reach this stage.
+        in_flight: Frames of one stream that may be on their way.
+    """
+
+    name: str
+    place: str
+    folder: str
+    models: ModelReader
+    stages: Mapping[str, StageOptions]
+    streams: tuple[str, ...] = ()
+    in_flight: int = 4
+
+
+@dataclass(slots=True)
+class StageContext:
+    """What an opened stage knows of its surroundings.
+
+    Attributes:
+        name: The stage's name in the file.
+        place: ``stage 'NAME'``, with which errors begin.
+        inputs: What arrives on each connected input port.
+        outputs: What each connected output port carries; a port nobody reads is absent.
+        threads: How many threads this stage's libraries may use.
+        streams: Name of each stream by its number.
+        folder: Folder that relative paths start from.
+        log: The stage's logger.
+        report: Facts for the summary, filled in ``open``; ``infer`` sets ``device`` there.
+        copied_bytes: Bytes this stage moved other than its first write into its own loan.
+    """
+
+    name: str
+    place: str
+    inputs: Ports
+    outputs: Ports
+    threads: int = 1
+    streams: tuple[str, ...] = ("camera",)
+    folder: str = "."
+    log: logging.Logger = field(default_factory=lambda: logging.getLogger("edgert"))
+    report: dict[str, Any] = field(default_factory=dict)
+    copied_bytes: int = 0
+
+    def copy(self, source: Array, into: Array) -> None:
+        """Copy an array and count its bytes: the one way to copy pixels that is not a first write."""
+        into[...] = source
+        self.copied_bytes += source.nbytes
+
+
+class Stage:
+    """One stage of a pipeline: frames in, frames out.
+
+    Subclasses name their ports and options, and override what they need.
+
+    Attributes:
+        inputs: Kind of port that each input takes (``*`` takes any). A name that ends in ``?`` is
+            optional.
+        outputs: Kind of port that each output is. A name that ends in ``?`` may go unread.
+        options: The class of its options.
+    """
+
+    inputs: ClassVar[Mapping[str, str]] = {}
+    outputs: ClassVar[Mapping[str, str]] = {}
+    options: ClassVar[type[StageOptions]] = StageOptions
+
+    def __init__(self, options: Any, context: StageContext) -> None:
+        self.settings = options
+        self.context = context
+
+    @classmethod
+    def plan(cls, options: Any, inputs: Ports, context: PlanContext) -> dict[str, PortSpec]:
+        """Say what each output port carries, as upper bounds.
+
+        Args:
+            options: The stage's validated options.
+            inputs: What each connected input carries; several edges of one port are merged.
+            context: What may be asked.
+
+        Raises:
+            UserError: The stage cannot work with what arrives, or a file is missing or wrong.
+        """
+        return {}
+
+    def open(self) -> None:
+        """Get ready: import libraries, compile, allocate. Runs once, in the worker, after pinning."""
+
+    def process(self, inputs: Inputs, outputs: Outputs) -> None:
+        """Make one frame's outputs from its inputs.
+
+        Every output has taken over the header of the first input; set another where it differs.
+        Arrays of ``inputs`` end with this call: what is kept longer is a fault that is detected.
+
+        Args:
+            inputs: The frame on each input port.
+            outputs: A loan for each connected output port.
+
+        Raises:
+            FrameLostError: This frame cannot be had; it is counted lost with the reason.
+            FrameFiltered: Nobody downstream needs this frame.
+        """
+        raise NotImplementedError
+
+    def end_stream(self, stream: int) -> None:
+        """Learn that a stream has ended; called once for each, after its last frame."""
+
+    def close(self) -> None:
+        """Give everything back; runs in every ending but a kill. Files are whole afterwards."""
+
+
+Done = Callable[[BaseException | None], None]
+
+
+class AsyncStage(Stage):
+    """A stage with several frames in flight; outputs leave in the order of the inputs."""
+
+    @property
+    def capacity(self) -> int:
+        """Frames that may be in flight; known once open."""
+        return 1
+
+    def start(self, inputs: Inputs, outputs: Outputs, done: Done) -> None:
+        """Begin one frame; ``inputs`` and ``outputs`` stay valid until ``done`` is called.
+
+        Args:
+            inputs: The frame on each input port.
+            outputs: A loan for each connected output port.
+            done: Called once, from any thread, with the error that ended it or None.
+        """
+        raise NotImplementedError
+
+
+class Source(Stage):
+    """A stage without inputs: each instance is one stream.
+
+    Attributes:
+        is_live: A live source drops at the flow gate (newest kept); any other waits there.
+    """
+
+    is_live: ClassVar[bool] = False
+
+    def grab(self) -> FrameHeader | None:
+        """Fetch the next frame without writing it anywhere; None at the end of the stream.
+
+        The header needs no stream, sequence or epoch: the runtime gives them. ``captured_ns`` is
+        when the frame was there.
+
+        Raises:
+            FrameLostError: One frame could not be had; it is counted as read and lost.
+            UserError: The input turned out not to be whole; told at the end, exit code 2.
+        """
+        raise NotImplementedError
+
+    def write(self, outputs: Outputs) -> None:
+        """Write the frame last grabbed into its loans: the one copy that a frame costs here."""
+        raise NotImplementedError

@@ -1,0 +1,321 @@
+"""A slot: the bytes of one frame on one port, and the two ways to hold it, a loan and a sample.
+
+    | 0 header 128 B | 128 table, 48 B a tensor | metadata | tensors, each on its own page ... |
+
+    header: u64 sequence | u32 epoch | u16 stream | u8 format | u8 matrix and range and flags |
+            i64 pts_ns | i64 captured_ns | u32 width | u32 height | 6 f64 transform |
+            u32 metadata bytes, 0 = none
+    table:  u8 dtype (0xff = absent) | u8 dimensions | u16 0 | u32 0 | 5 u64 shape
+
+Offsets of tensors are fixed by the port (``SlotLayout``); a frame only says how much of each it
+uses. Arrays over a slot are made once and used again for as long as its table stays the same.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import struct
+import sys
+from collections.abc import Mapping
+from math import prod
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from edgert.errors import FrameLostError
+from edgert.tensor import (
+    COLOUR_MATRICES,
+    COLOUR_RANGES,
+    DTYPES,
+    PIXEL_FORMATS,
+    FrameHeader,
+    PortSpec,
+)
+
+PAGE_BYTES = 4096
+HEADER_BYTES = 128
+ENTRY_BYTES = 48
+MAX_DIMENSIONS = 5
+ABSENT = 0xFF
+
+_HEADER = struct.Struct("<QIHBBqqII6dI")
+_IDENTITY_OF_FRAME = struct.Struct("<QIH")  # sequence, epoch, stream: the head of _HEADER
+_METADATA_BYTES = struct.Struct("<I")
+_METADATA_AT = _HEADER.size - 4
+_ENTRY = struct.Struct("<BBHI5Q")
+
+_DTYPE_NAMES = tuple(DTYPES)
+_DTYPE_CODES = {name: code for code, name in enumerate(_DTYPE_NAMES)}
+_FORMAT_NAMES = tuple(PIXEL_FORMATS)
+_FORMAT_CODES = {name: code for code, name in enumerate(_FORMAT_NAMES)}
+_PARTIAL = 0x80
+
+_encode_metadata = msgspec.msgpack.Encoder().encode
+_decode_metadata = msgspec.msgpack.Decoder().decode
+
+Array = npt.NDArray[Any]
+
+
+def _up_to_page(size: int) -> int:
+    return -(-size // PAGE_BYTES) * PAGE_BYTES
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where one tensor lies in a slot.
+
+    Attributes:
+        name: The tensor's name on its port.
+        dtype: A key of ``DTYPES``.
+        max_shape: The largest shape it may have.
+        offset: Bytes from the slot's start; a multiple of ``PAGE_BYTES``.
+        max_bytes: Bytes of ``max_shape``.
+    """
+
+    name: str
+    dtype: str
+    max_shape: tuple[int, ...]
+    offset: int
+    max_bytes: int
+
+
+class SlotLayout(msgspec.Struct, frozen=True):
+    """How the slots of one ring are divided; the same for every slot of the ring."""
+
+    places: tuple[Place, ...]
+    metadata_offset: int
+    metadata_bytes: int
+    slot_bytes: int
+
+    @classmethod
+    def of(cls, port: PortSpec) -> SlotLayout:
+        """Lay out the slots of a ring that carries ``port``; every size must be known."""
+        metadata_offset = HEADER_BYTES + ENTRY_BYTES * len(port.tensors)
+        at = _up_to_page(metadata_offset + port.metadata_bytes)
+        places = []
+        for name, spec in port.tensors.items():
+            if None in spec.shape or len(spec.shape) > MAX_DIMENSIONS:
+                msg = f"tensor {name!r} has shape {spec.shape}: a slot needs up to 5 known sizes"
+                raise ValueError(msg)
+            shape = tuple(size or 0 for size in spec.shape)
+            places.append(Place(name, spec.dtype, shape, at, spec.nbytes))
+            at = _up_to_page(at + spec.nbytes)
+        return cls(tuple(places), metadata_offset, port.metadata_bytes, at)
+
+
+class _Slot:
+    """What a loan and a sample share: one slot of a mapped segment, and its header."""
+
+    __slots__ = ("_base", "_by_name", "_map", "address", "index", "layout")
+
+    def __init__(self, memory: mmap.mmap, layout: SlotLayout, index: int, address: int) -> None:
+        self._map = memory
+        self._base = index * layout.slot_bytes
+        self._by_name = {place.name: (n, place) for n, place in enumerate(layout.places)}
+        self.layout = layout
+        self.index = index
+        self.address = address + self._base
+        """Address of the slot's first byte in this process."""
+
+    @property
+    def header(self) -> FrameHeader:
+        """The frame's header."""
+        v = _HEADER.unpack_from(self._map, self._base)
+        flags = v[4]
+        return FrameHeader(
+            v[2],
+            v[0],
+            v[1],
+            v[5],
+            v[6],
+            v[7],
+            v[8],
+            v[9:15],
+            _FORMAT_NAMES[v[3]],
+            COLOUR_MATRICES[flags & 3],
+            COLOUR_RANGES[flags >> 2 & 1],
+            bool(flags & _PARTIAL),
+        )
+
+    def address_of(self, name: str) -> int:
+        """Address of a tensor's first byte in this process, for a driver that takes pointers."""
+        return self.address + self._by_name[name][1].offset
+
+    def _array(self, place: Place, dtype: str, shape: tuple[int, ...]) -> Array:
+        # The buffer is the mapping itself, so that this array, and no other, is the base of every
+        # view derived from it: its reference count tells of views that outlive the frame.
+        return np.ndarray(shape, DTYPES[dtype], self._map, self._base + place.offset)
+
+
+class Sample(_Slot):
+    """A frame that was received: read-only arrays over a slot that its writer will use again."""
+
+    __slots__ = ("_counts", "_table", "tensors")
+
+    def __init__(self, memory: mmap.mmap, layout: SlotLayout, index: int, address: int) -> None:
+        super().__init__(memory, layout, index, address)
+        self._table = b""
+        self._counts: tuple[int, ...] = ()
+        self.tensors: Mapping[str, Array] = {}
+        """The tensors this frame has, by name; read-only, of the frame's own shapes."""
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """The frame's metadata; empty where it has none."""
+        at = self._base + _METADATA_AT
+        (size,) = _METADATA_BYTES.unpack_from(self._map, at)
+        if not size:
+            return {}
+        start = self._base + self.layout.metadata_offset
+        found: dict[str, Any] = _decode_metadata(self._map[start : start + size])
+        return found
+
+    def refresh(self) -> None:
+        """Look at the slot anew: called by the transport for each frame received."""
+        start = self._base + HEADER_BYTES
+        table = self._map[start : start + ENTRY_BYTES * len(self.layout.places)]
+        if table != self._table:
+            self._table = table
+            self.tensors = self._read_table(table)
+        self._counts = tuple(map(sys.getrefcount, self.tensors.values()))
+
+    def views_kept(self) -> list[str]:
+        """Name the tensors of which somebody still holds a view: asked after a release."""
+        counts = tuple(map(sys.getrefcount, self.tensors.values()))
+        if counts == self._counts:
+            return []
+        grown = zip(self.tensors, counts, self._counts, strict=True)
+        return [name for name, now, before in grown if now > before]
+
+    def _read_table(self, table: bytes) -> dict[str, Array]:
+        tensors = {}
+        for n, place in enumerate(self.layout.places):
+            code, dimensions, _, _, *shape = _ENTRY.unpack_from(table, n * ENTRY_BYTES)
+            if code == ABSENT:
+                continue
+            array = self._array(place, _DTYPE_NAMES[code], tuple(shape[:dimensions]))
+            array.flags.writeable = False
+            tensors[place.name] = array
+        return tensors
+
+
+class Loan(_Slot):
+    """A free slot lent to a writer: it fills the tensors it wants, then the slot is committed."""
+
+    __slots__ = ("_arrays", "_used")
+
+    def __init__(self, memory: mmap.mmap, layout: SlotLayout, index: int, address: int) -> None:
+        super().__init__(memory, layout, index, address)
+        self._arrays: dict[str, Array] = {}
+        self._used: set[str] = set()
+        for n in range(len(layout.places)):
+            self._write_entry(n, ABSENT, ())
+
+    def tensor(self, name: str, shape: tuple[int, ...] | None = None) -> Array:
+        """Return the array to write tensor ``name`` into; without ``shape`` it has its largest.
+
+        The memory keeps what the slot's last frame left there.
+
+        Raises:
+            KeyError: The port has no such tensor.
+            FrameLostError: The shape does not fit the slot; nothing is truncated.
+        """
+        n, place = self._by_name[name]
+        self._used.add(name)
+        wanted = place.max_shape if shape is None else shape
+        array = self._arrays.get(name)
+        if array is None or array.shape != wanted:
+            size = prod(wanted) * np.dtype(DTYPES[place.dtype]).itemsize
+            if size > place.max_bytes or len(wanted) > MAX_DIMENSIONS:
+                raise FrameLostError(
+                    f"tensor {name!r} of shape {list(wanted)} needs {size} bytes, "
+                    f"its slot has {place.max_bytes}"
+                )
+            array = self._arrays[name] = self._array(place, place.dtype, wanted)
+            self._write_entry(n, _DTYPE_CODES[place.dtype], wanted)
+        return array
+
+    def inherit(self, source: _Slot) -> None:
+        """Take over the header of the frame this one is made from; it has no metadata yet."""
+        start, end = source._base, source._base + _METADATA_AT  # noqa: SLF001
+        self._map[self._base : self._base + _METADATA_AT] = source._map[start:end]  # noqa: SLF001
+        self._set_metadata_bytes(0)
+
+    def set_header(self, header: FrameHeader) -> None:
+        """Write the frame's header; metadata that was set stays."""
+        flags = COLOUR_MATRICES.index(header.colour_matrix)
+        flags |= COLOUR_RANGES.index(header.colour_range) << 2
+        flags |= _PARTIAL if header.is_partial else 0
+        at = self._base + _METADATA_AT
+        (metadata,) = _METADATA_BYTES.unpack_from(self._map, at)
+        _HEADER.pack_into(
+            self._map,
+            self._base,
+            header.sequence,
+            header.epoch,
+            header.stream,
+            _FORMAT_CODES[header.pixel_format],
+            flags,
+            header.pts_ns,
+            header.captured_ns,
+            header.width,
+            header.height,
+            *header.transform,
+            metadata,
+        )
+
+    def set_metadata(self, metadata: Mapping[str, Any]) -> None:
+        """Write the frame's metadata.
+
+        Raises:
+            FrameLostError: It does not fit the room that the port declares.
+        """
+        encoded = _encode_metadata(metadata)
+        if len(encoded) > self.layout.metadata_bytes:
+            raise FrameLostError(
+                f"metadata of {len(encoded)} bytes, its slot has {self.layout.metadata_bytes}"
+            )
+        start = self._base + self.layout.metadata_offset
+        self._map[start : start + len(encoded)] = encoded
+        self._set_metadata_bytes(len(encoded))
+
+    def finish(self) -> None:
+        """Mark the tensors that were not asked for as absent: called by the transport."""
+        used = self._used
+        if len(used) != len(self._arrays):
+            for name in [name for name in self._arrays if name not in used]:
+                del self._arrays[name]
+                self._write_entry(self._by_name[name][0], ABSENT, ())
+        used.clear()
+
+    def _set_metadata_bytes(self, size: int) -> None:
+        _METADATA_BYTES.pack_into(self._map, self._base + _METADATA_AT, size)
+
+    def _write_entry(self, n: int, code: int, shape: tuple[int, ...]) -> None:
+        padded = (*shape, 0, 0, 0, 0, 0)[:MAX_DIMENSIONS]
+        at = self._base + HEADER_BYTES + n * ENTRY_BYTES
+        _ENTRY.pack_into(self._map, at, code, len(shape), 0, 0, *padded)
+
+
+def frame_of(memory: mmap.mmap, layout: SlotLayout, index: int) -> tuple[int, int]:
+    """Return (stream, sequence) of the frame in a slot, for accounts after a death."""
+    sequence, _, stream = _IDENTITY_OF_FRAME.unpack_from(memory, index * layout.slot_bytes)
+    return stream, sequence
+
+
+def address_of_map(memory: mmap.mmap) -> int:
+    """Return the address at which a segment is mapped, also where it is mapped read-only."""
+    array: Array = np.frombuffer(memory, np.uint8)
+    return int(array.ctypes.data)
+
+
+def writable_alias(address: int, nbytes: int) -> Array:
+    """Return u8 [nbytes] at ``address`` that *claims* to be writable.
+
+    For runtimes whose Python API refuses read-only arrays as inputs though they only read
+    (OpenVINO's shared-memory tensors). Over a read-only mapping a write through it would fault.
+    """
+    raw = (ctypes.c_uint8 * nbytes).from_address(address)
+    return np.frombuffer(raw, np.uint8)
