@@ -1,1 +1,1 @@
-"""TODO"""
+"""From a checked file to a frozen plan: workers, cores, rings and their bytes, devices."""

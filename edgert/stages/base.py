@@ -108,11 +108,13 @@ class Stage:
             optional.
         outputs: Kind of port that each output is. A name that ends in ``?`` may go unread.
         options: The class of its options.
+        uses_all_cores: Whether its libraries get a thread for each core of its worker, or one.
     """
 
     inputs: ClassVar[Mapping[str, str]] = {}
     outputs: ClassVar[Mapping[str, str]] = {}
     options: ClassVar[type[StageOptions]] = StageOptions
+    uses_all_cores: ClassVar[bool] = False
 
     def __init__(self, options: Any, context: StageContext) -> None:
         self.settings = options
@@ -131,6 +133,11 @@ class Stage:
             UserError: The stage cannot work with what arrives, or a file is missing or wrong.
         """
         return {}
+
+    @classmethod
+    def frames_held(cls, options: Any) -> int:
+        """Return how many frames the stage works on at once; the plan sizes rings by it."""
+        return 1
 
     def open(self) -> None:
         """Get ready: import libraries, compile, allocate. Runs once, in the worker, after pinning."""

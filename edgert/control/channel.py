@@ -1,0 +1,82 @@
+"""The two ends of the control channel: ROUTER at the supervisor, DEALER at each worker, over ipc.
+
+A ZeroMQ socket's fd is edge-triggered: it is only worth polling after ``receive_nowait`` has said
+that there is nothing left.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import Generic, TypeVar
+
+import msgspec
+import zmq
+
+from edgert.control.messages import ToSupervisor, ToWorker
+
+_encode = msgspec.msgpack.Encoder().encode
+_Incoming = TypeVar("_Incoming")
+_CLOSE_WITHIN_MS = 2000
+
+
+class _Channel(Generic[_Incoming]):
+    def __init__(self, kind: int, incoming: msgspec.msgpack.Decoder[_Incoming]) -> None:
+        self._context = zmq.Context(io_threads=1)
+        self._socket: zmq.Socket[bytes] = self._context.socket(kind)
+        self._socket.setsockopt(zmq.LINGER, _CLOSE_WITHIN_MS)
+        self._decode = incoming.decode
+        self.fd: int = self._socket.getsockopt(zmq.FD)  # type: ignore[assignment]
+
+    def _receive_parts(self) -> list[bytes] | None:
+        if not self._socket.getsockopt(zmq.EVENTS) & zmq.POLLIN:  # type: ignore[operator]
+            return None
+        with contextlib.suppress(zmq.Again):
+            return self._socket.recv_multipart(zmq.NOBLOCK)
+        return None
+
+    def close(self) -> None:
+        """Send what waits (within two seconds), then close."""
+        self._socket.close()
+        self._context.term()
+
+
+class WorkerChannel(_Channel[ToWorker]):
+    """A worker's end."""
+
+    def __init__(self, address: str, worker: str) -> None:
+        super().__init__(zmq.DEALER, msgspec.msgpack.Decoder(ToWorker))
+        self._socket.setsockopt(zmq.IDENTITY, worker.encode())
+        self._socket.connect(address)
+
+    def send(self, message: ToSupervisor) -> None:
+        """Send a message."""
+        self._socket.send(_encode(message))
+
+    def receive_nowait(self) -> ToWorker | None:
+        """Return the next message; None where there is none."""
+        parts = self._receive_parts()
+        return None if parts is None else self._decode(parts[-1])
+
+    def wait(self) -> ToWorker:
+        """Wait for the next message."""
+        return self._decode(self._socket.recv())
+
+
+class SupervisorChannel(_Channel[ToSupervisor]):
+    """The supervisor's end; its socket file is readable and writable by its user alone."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(zmq.ROUTER, msgspec.msgpack.Decoder(ToSupervisor))
+        self.address = f"ipc://{path}"
+        self._socket.bind(self.address)
+        path.chmod(0o600)
+
+    def send(self, worker: str, message: ToWorker) -> None:
+        """Send a message to one worker; one that is gone gets none."""
+        self._socket.send_multipart([worker.encode(), _encode(message)])
+
+    def receive_nowait(self) -> ToSupervisor | None:
+        """Return the next message; None where there is none."""
+        parts = self._receive_parts()
+        return None if parts is None else self._decode(parts[-1])

@@ -1,0 +1,86 @@
+"""The messages between supervisor and workers: two unions, named by direction."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+
+class Start(msgspec.Struct, tag="start", frozen=True):
+    """Everybody is ready: begin."""
+
+
+class Stop(msgspec.Struct, tag="stop", frozen=True):
+    """Sources end their streams; the end flows through the rings and everything drains."""
+
+
+ToWorker = Start | Stop
+
+
+class Ready(msgspec.Struct, tag="ready", frozen=True):
+    """The worker has opened its stages and is attached to its rings.
+
+    Attributes:
+        worker: Its name.
+        reports: Stage -> what it reported while opening (``StageContext.report``).
+    """
+
+    worker: str
+    reports: dict[str, dict[str, Any]]
+
+
+class SaidFault(msgspec.Struct, frozen=True):
+    """A fault as it travels: place, fault, mend."""
+
+    place: str
+    fault: str
+    mend: str
+
+
+class InputFault(msgspec.Struct, tag="input-fault", frozen=True):
+    """A source's input turned out not to be whole; its stream ends, the run goes on to drain."""
+
+    worker: str
+    faults: tuple[SaidFault, ...]
+
+
+class Failed(msgspec.Struct, tag="failed", frozen=True):
+    """The worker cannot go on and is about to exit.
+
+    Attributes:
+        worker: Its name.
+        faults: What to tell the user.
+        exit_code: Of the error (``errors.py``).
+        trace: Traceback; empty where the user can mend it.
+    """
+
+    worker: str
+    faults: tuple[SaidFault, ...]
+    exit_code: int
+    trace: str = ""
+
+
+class Finished(msgspec.Struct, tag="finished", frozen=True):
+    """Every stream has ended, the stages are closed, the files whole."""
+
+    worker: str
+
+
+class Log(msgspec.Struct, tag="log", frozen=True):
+    """A log record of a worker.
+
+    Attributes:
+        worker: Its name.
+        logger: Name of the logger.
+        level: Level by number.
+        message: The formatted message.
+    """
+
+    worker: str
+    logger: str
+    level: int
+    message: str
+
+
+ToSupervisor = Ready | InputFault | Failed | Finished | Log

@@ -1,0 +1,140 @@
+"""The plan: everything that is decided before a process is started, as frozen data.
+
+It holds only plain values, so that a worker's part travels to the worker as msgpack and
+``edgert plan --format json`` prints the whole.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from edgert.tensor import PortSpec
+from edgert.transport.ledger import LedgerLayout
+from edgert.transport.ring import RingPlan
+
+
+class StagePlan(msgspec.Struct, frozen=True):
+    """One stage.
+
+    Attributes:
+        name: Its name in the file.
+        kind: Its kind.
+        settings: Its options as written, variables filled in.
+        inputs: Input port -> names of the edges that feed it.
+        outputs: Output port -> name of its ring; ports nobody reads are absent.
+        input_ports: What arrives on each input port.
+        output_ports: What each connected output port carries.
+        streams: Numbers of the streams that pass it; a source has its own alone.
+        threads: Threads for its libraries.
+        leaf: Its number among the leaves, -1 for stages with outputs.
+    """
+
+    name: str
+    kind: str
+    settings: dict[str, Any]
+    inputs: dict[str, tuple[str, ...]]
+    outputs: dict[str, str]
+    input_ports: dict[str, PortSpec]
+    output_ports: dict[str, PortSpec]
+    streams: tuple[int, ...]
+    threads: int
+    leaf: int = -1
+
+    @property
+    def is_source(self) -> bool:
+        """Whether frames begin here."""
+        return not self.inputs
+
+
+class WorkerPlan(msgspec.Struct, frozen=True):
+    """One process: the stages it runs, in an order in which writers come before readers.
+
+    Attributes:
+        name: As in the file, else the stage's name.
+        stages: Its stages.
+        cores: Cores it is pinned to.
+        placement: Why these cores, for people.
+    """
+
+    name: str
+    stages: tuple[StagePlan, ...]
+    cores: tuple[int, ...]
+    placement: str
+
+    @property
+    def stage_names(self) -> frozenset[str]:
+        """Names of its stages."""
+        return frozenset(stage.name for stage in self.stages)
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """A whole pipeline, ready to be started.
+
+    Attributes:
+        name: Name of the pipeline.
+        folder: Folder that relative paths of the file start from.
+        in_flight: Frames per stream between its source and the leaves.
+        streams: Name of each stream by its number.
+        leaves: Numbers of the leaves that each stream reaches, by its number.
+        workers: The processes.
+        rings: The rings.
+        ledger: How the ledger is divided.
+        requested: Stage -> devices asked for, in order.
+        unknown: What is not known before the run, for people.
+    """
+
+    name: str
+    folder: str
+    in_flight: int
+    streams: tuple[str, ...]
+    leaves: tuple[tuple[int, ...], ...]
+    workers: tuple[WorkerPlan, ...]
+    rings: tuple[RingPlan, ...]
+    ledger: LedgerLayout
+    requested: dict[str, tuple[str, ...]]
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def shared_bytes(self) -> int:
+        """Bytes of shared memory that the run reserves."""
+        return sum(ring.nbytes for ring in self.rings) + self.ledger.nbytes
+
+    def stages(self) -> tuple[StagePlan, ...]:
+        """Return every stage."""
+        return tuple(stage for worker in self.workers for stage in worker.stages)
+
+    def worker_of(self, stage: str) -> WorkerPlan:
+        """Return the worker that runs a stage."""
+        return next(worker for worker in self.workers if stage in worker.stage_names)
+
+
+class WorkerOrder(msgspec.Struct, frozen=True):
+    """What a worker is told when it is started: its part of the plan, and how to speak up.
+
+    Attributes:
+        worker: Its stages.
+        rings: The rings it writes or reads.
+        writers: Ring -> name of the worker that writes it.
+        streams: Name of each stream by its number.
+        leaves: Numbers of the leaves that each stream reaches.
+        ledger: How the ledger is divided.
+        control: ZeroMQ address of the supervisor.
+        folder: Folder that relative paths start from.
+        max_frames: Frames after which each source of this worker stops; 0 for no limit.
+        log_level: Level by name.
+        fd_keys: What each fd that comes along is, in order (``runtime/wiring.py``).
+    """
+
+    worker: WorkerPlan
+    rings: tuple[RingPlan, ...]
+    writers: dict[str, str]
+    streams: tuple[str, ...]
+    leaves: tuple[tuple[int, ...], ...]
+    ledger: LedgerLayout
+    control: str
+    folder: str
+    max_frames: int
+    log_level: str
+    fd_keys: tuple[str, ...]

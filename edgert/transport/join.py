@@ -1,0 +1,139 @@
+"""Pairs what arrives on the inputs of a stage, frame by frame.
+
+A frame yields one token per output port, a slot or a gap, and every token of a frame reaches the
+stage sooner or later; so a pair is complete when each input has its token, and nobody waits for a
+frame that will not come. Gaps may arrive late (a frame that was taken back), slots arrive in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from edgert.transport.ring import RingReader
+from edgert.transport.token import END, FRAME, GAP, NONE
+
+
+class Held:
+    """A frame on one input: the reader and the slot to give back."""
+
+    __slots__ = ("reader", "slot")
+
+    def __init__(self, reader: RingReader, slot: int) -> None:
+        self.reader = reader
+        self.slot = slot
+
+
+class Arrival:
+    """Everything that the inputs have of one frame.
+
+    Attributes:
+        stream: Number of the stream.
+        sequence: Number of the frame.
+        held: Input port -> the slot it came in.
+        reason: NONE, or the worst reason of a gap: then the frame will not be whole.
+        missing: How many inputs have not said anything yet.
+    """
+
+    __slots__ = ("held", "missing", "reason", "sequence", "stream")
+
+    def __init__(self, stream: int, sequence: int, missing: int) -> None:
+        self.stream = stream
+        self.sequence = sequence
+        self.missing = missing
+        self.held: dict[str, Held] = {}
+        self.reason = NONE
+
+
+class Port:
+    """One input port: the readers of its edges, taken in turn so that none starves."""
+
+    def __init__(self, name: str, readers: Sequence[RingReader]) -> None:
+        self.name = name
+        self.readers = tuple(readers)
+        self.ends_expected = sum(len(reader.plan.streams) for reader in readers)
+        self.next = 0
+
+
+class Join:
+    """Collects arrivals over the input ports of one stage."""
+
+    def __init__(self, ports: Sequence[Port]) -> None:
+        self.ports = tuple(ports)
+        self.fds = tuple(reader.ready_fd for port in ports for reader in port.readers)
+        self._pending: dict[tuple[int, int], Arrival] = {}
+        self._ends: dict[int, int] = {}
+        self._ended_streams: list[int] = []
+        self._ends_missing = sum(port.ends_expected for port in ports)
+        self._turn = 0
+
+    @property
+    def ended(self) -> bool:
+        """Whether every stream has ended on every input, and nothing is pending."""
+        return not self._ends_missing and not self._pending
+
+    def streams_ended(self) -> list[int]:
+        """Return the streams that ended on every input since the last call."""
+        ended, self._ended_streams = self._ended_streams, []
+        return ended
+
+    def receive_nowait(self) -> Arrival | None:
+        """Return the next frame of which every input has its token; None where there is none yet.
+
+        Streams that end meanwhile are told by ``streams_ended``.
+        """
+        ports = self.ports
+        idle = 0
+        while idle < len(ports):
+            port = ports[self._turn]
+            self._turn = (self._turn + 1) % len(ports)
+            arrival = self._receive_from(port)
+            if arrival is None:
+                idle += 1
+            elif not arrival.missing:
+                return arrival
+            else:
+                idle = 0
+        return None
+
+    def _receive_from(self, port: Port) -> Arrival | None:
+        """Take one token from a port; an END is noted and the next token taken."""
+        readers = port.readers
+        tried = 0
+        while tried < len(readers):
+            reader = readers[port.next]
+            token = reader.receive_nowait()
+            if token is None or token[3] != END:
+                port.next = (port.next + 1) % len(readers)
+            if token is None:
+                tried += 1
+                continue
+            sequence, slot, stream, kind, reason = token
+            if kind == END:
+                self._note_end(stream)
+                continue
+            arrival = self._arrival(stream, sequence)
+            if kind == FRAME:
+                arrival.held[port.name] = Held(reader, slot)
+            elif kind == GAP:
+                arrival.reason = max(arrival.reason, reason)
+            return arrival
+        return None
+
+    def _arrival(self, stream: int, sequence: int) -> Arrival:
+        ports = len(self.ports)
+        if ports == 1:
+            return Arrival(stream, sequence, 0)
+        key = (stream, sequence)
+        arrival = self._pending.get(key)
+        if arrival is None:
+            arrival = self._pending[key] = Arrival(stream, sequence, ports)
+        arrival.missing -= 1
+        if not arrival.missing:
+            del self._pending[key]
+        return arrival
+
+    def _note_end(self, stream: int) -> None:
+        self._ends_missing -= 1
+        seen = self._ends[stream] = self._ends.get(stream, 0) + 1
+        if seen == len(self.ports):
+            self._ended_streams.append(stream)
