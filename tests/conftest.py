@@ -1,0 +1,66 @@
+"""Fixtures of every test: where assets and models are, and the command line in a real process."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parent.parent
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Share one cache of models among all tests and runs, apart from the user's own.
+
+    ``EDGERT_CACHE``, where it is set, is taken as it is.
+    """
+    cache = getattr(config, "cache", None)  # absent under ``-p no:cacheprovider``
+    if cache is not None:
+        os.environ.setdefault("EDGERT_CACHE", str(cache.mkdir("edgert")))
+
+
+@pytest.fixture(scope="session")
+def assets() -> Path:
+    """The folder of models and media that the project does not carry."""
+    named = os.environ.get("EDGERT_TEST_ASSETS")
+    folder = Path(named) if named else REPOSITORY.parent / "shared" / "assets"
+    if not folder.is_dir():
+        pytest.skip(f"no test assets at {folder}: set EDGERT_TEST_ASSETS")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def vtest(assets: Path) -> Path:
+    """A video of 795 frames, 768x576, 10 fps."""
+    return _asset(assets / "media" / "vtest.avi")
+
+
+@pytest.fixture(scope="session")
+def yolox_onnx(assets: Path) -> Path:
+    """YOLOX-nano, f32 [1,3,416,416] -> [1,3549,85]."""
+    return _asset(assets / "models" / "yolox_nano.onnx")
+
+
+def _asset(file: Path) -> Path:
+    if not file.is_file():
+        pytest.skip(f"no test asset {file}")
+    return file
+
+
+Edgert = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="session")
+def edgert() -> Edgert:
+    """Run the command line in a process of its own: ``edgert("check", file, timeout=10)``."""
+
+    def run(*arguments: str | Path, **options: object) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "edgert", *map(str, arguments)]
+        keywords = {"capture_output": True, "text": True, "timeout": 60, **options}
+        return subprocess.run(command, check=False, **keywords)
+
+    return run
