@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,29 +10,24 @@ from typing import Any
 import click
 
 from edgert import logs
+from edgert.pipeline.substitute import command_line_variables
 
 Function = Callable[..., Any]
-
-# ``sample:bikes``, ``rtsp://...``, ``tcp://...``: not a path.
-_SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:")
-_OVERRIDE = re.compile(r"^([^.=\s]+\.[^=\s]+)=(.*)$", re.DOTALL)
 
 
 def pipeline_options(function: Function) -> Function:
     """Add FILE, ``--set``, ``--input`` and ``--output`` to a command.
 
-    It gets ``file: Path``, ``overrides: dict[str, str]`` (``stage.key`` -> the text as written)
-    and ``environment: dict[str, str]``, ours with EDGERT_INPUT and EDGERT_OUTPUT as they were
-    given.
+    It gets what ``edgert.pipeline.load`` takes: ``file: Path``, ``settings: tuple[str, ...]`` and
+    ``variables: dict[str, str]``, in which EDGERT_INPUT and EDGERT_OUTPUT stand if they were given.
     """
 
     @click.argument("file", type=click.Path(path_type=Path))
     @click.option(
         "--set",
-        "overrides",
+        "settings",
         metavar="STAGE.KEY=VALUE",
         multiple=True,
-        callback=_split_overrides,
         help="Change a key of the file; may be given several times.",
     )
     @click.option(
@@ -47,12 +40,11 @@ def pipeline_options(function: Function) -> Function:
         "--output",
         "write_to",
         metavar="WHERE",
-        help="Where results go, a path or - : sets EDGERT_OUTPUT for the file.",
+        help="Where results go, a path or `-`: sets EDGERT_OUTPUT for the file.",
     )
     @functools.wraps(function)
     def command(read_from: str | None, write_to: str | None, **rest: Any) -> Any:
-        environment = _environment(read_from, write_to)
-        return function(environment=environment, **rest)
+        return function(variables=command_line_variables(read_from, write_to), **rest)
 
     return command
 
@@ -84,30 +76,3 @@ def log_options(function: Function) -> Function:
         return function(log_level=log_level, log_format=log_format, **rest)
 
     return command
-
-
-def _split_overrides(
-    context: click.Context, parameter: click.Parameter, written: tuple[str, ...]
-) -> dict[str, str]:
-    matches = [_OVERRIDE.match(text) for text in written]
-    for text, match in zip(written, matches, strict=True):
-        if match is None:
-            message = f"{text!r} is not STAGE.KEY=VALUE, for example --set people.threshold=0.5"
-            raise click.BadParameter(message, context, parameter)
-    return {match[1]: match[2] for match in matches if match is not None}
-
-
-def _environment(read_from: str | None, write_to: str | None) -> dict[str, str]:
-    environment = dict(os.environ)
-    if read_from is not None:
-        environment["EDGERT_INPUT"] = _from_here(read_from)
-    if write_to is not None:
-        environment["EDGERT_OUTPUT"] = _from_here(write_to)
-    return environment
-
-
-def _from_here(text: str) -> str:
-    """Make a path of the command line absolute: paths in a file start from the file's folder."""
-    if not text or text == "-" or _SCHEME.match(text):
-        return text
-    return str(Path.cwd() / text)

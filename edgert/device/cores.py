@@ -13,7 +13,7 @@ from edgert.errors import ResourceError
 CLASSES = ("p-cores", "e-cores")
 # Two core types differ by more than the better and worse samples of one type do.
 _LEAST_RATIO_OF_CLASSES = 1.2
-_FORMS = 'write `p-cores`, `e-cores`, `any`, a list such as "0-3,5", or [0, 2]'
+_FORMS = 'Write `p-cores`, `e-cores`, `any`, a list such as "0-3,5", or [0, 2]'
 
 
 class Resolution(NamedTuple):
@@ -70,7 +70,7 @@ def resolve(
         raise ResourceError(
             place,
             f"core {as_list(outside)} is not among those this process may use ({as_list(allowed)})",
-            "name some of these, or `any`, or start edgert with a wider mask (taskset, cpuset)",
+            "Name some of these, or `any`, or start edgert with a wider mask (taskset, cpuset)",
         )
     return Resolution(wanted)
 
@@ -86,13 +86,13 @@ def pin(cores: tuple[int, ...]) -> None:
         os.sched_setaffinity(0, cores)
     except OSError as error:
         raise ResourceError(
-            place, f"cannot be pinned to: {error.strerror}", f"this process may use {_mask()}"
+            place, f"cannot be pinned to: {error.strerror}", f"This process may use {_mask()}"
         ) from error
     if allowed() != tuple(sorted(set(cores))):
         raise ResourceError(
             place,
             f"only {_mask()} could be had",
-            "name cores that are online and in the cpuset of this process",
+            "Name cores that are online and in the cpuset of this process",
         )
 
 
