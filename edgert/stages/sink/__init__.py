@@ -1,1 +1,1 @@
-"""TODO"""
+"""Stages without outputs: where results leave the pipeline."""

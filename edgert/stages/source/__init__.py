@@ -1,1 +1,1 @@
-"""TODO"""
+"""Stages without inputs: each instance is one stream of frames."""

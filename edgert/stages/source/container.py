@@ -1,0 +1,104 @@
+"""Opens a video file, for the probe and the decoder alike."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any
+
+import av
+from av.container import InputContainer
+from av.error import FFmpegError
+from av.stream import Disposition
+from av.video.stream import VideoStream
+
+from edgert.errors import MediaError
+
+# libavformat may follow playlists and chained protocols out of a hostile file: files only.
+OPEN_OPTIONS = {"protocol_whitelist": "file"}
+# Demuxers that take nearly anything for a picture: text art, and single images.
+NOT_VIDEO = ("tty", "image2", "_pipe", "bin", "xbin", "idf", "adf")
+EBML_ID = b"\x1a\x45\xdf\xa3"
+SEGMENT_ID = b"\x18\x53\x80\x67"
+
+
+def open_video(path: str, place: str) -> tuple[InputContainer, VideoStream]:
+    """Open a file and find its video stream.
+
+    Raises:
+        MediaError: It is not a video this build of FFmpeg can decode.
+    """
+    try:
+        container = av.open(f"file:{path}", options=OPEN_OPTIONS)
+    except FFmpegError as error:
+        raise MediaError(
+            place,
+            f"is not a video, or its start or end is missing ({said(error)})",
+            "give a video file, or copy it again",
+        ) from error
+    try:
+        return container, _video_stream(container, place)
+    except MediaError:
+        container.close()
+        raise
+
+
+def said(error: FFmpegError) -> str:
+    """Return what FFmpeg says of an error, without its number and its file."""
+    return (error.strerror or str(error)).lower()
+
+
+def _video_stream(container: InputContainer, place: str) -> VideoStream:
+    name = container.format.name
+    if any(name == one or name.endswith(one) for one in NOT_VIDEO):
+        raise MediaError(
+            place,
+            f"is not a video (FFmpeg takes it for '{name}')",
+            "use `kind: source.images` for images",
+        )
+    for stream in container.streams.video:
+        if not stream.disposition & Disposition.attached_pic:
+            if _can_decode(stream):
+                return stream
+            raise MediaError(
+                place,
+                "its codec cannot be decoded by this build of FFmpeg",
+                "convert it, for example to H.264",
+            )
+    raise MediaError(place, "has no video stream", "give a file with pictures in it")
+
+
+def _can_decode(stream: VideoStream) -> bool:
+    codec: Any = None
+    with suppress(AttributeError, RuntimeError):
+        codec = stream.codec_context
+    return codec is not None
+
+
+def missing_bytes(path: str) -> int:
+    """Return by how many bytes a Matroska file is shorter than its segment says; 0 for others.
+
+    Matroska counts no frames, so its length is the only thing that tells of a cut.
+    """
+    with Path(path).open("rb") as file:
+        if file.read(4) != EBML_ID:
+            return 0
+        head = _element_size(file)
+        file.seek(head or 0, os.SEEK_CUR)
+        if file.read(4) != SEGMENT_ID:
+            return 0
+        size = _element_size(file)
+        if size is None:  # recorded live: it does not say
+            return 0
+        return max(0, file.tell() + size - os.fstat(file.fileno()).st_size)
+
+
+def _element_size(file: IO[bytes]) -> int | None:
+    """Read an EBML size: the leading zero bits of its first byte tell its length."""
+    first = file.read(1)
+    if not first or not first[0]:
+        return None
+    length = 9 - first[0].bit_length()
+    value = int.from_bytes(first + file.read(length - 1), "big") & ((1 << 7 * length) - 1)
+    return None if value == (1 << 7 * length) - 1 else value

@@ -1,0 +1,251 @@
+"""The worker's half of ``source.video``: demux, decode, stamp, write."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+from av.error import FFmpegError
+from av.packet import Packet
+from av.video.frame import VideoFrame
+from av.video.stream import VideoStream
+
+from edgert.errors import FrameLostError, MediaError
+from edgert.stages.base import StageContext
+from edgert.stages.source.container import missing_bytes, open_video, said
+from edgert.stages.source.picture import Picture, look_of, picture_of, write_picture
+from edgert.stages.source.timeline import Timeline
+from edgert.tensor import FrameHeader, PortSpec
+from edgert.transport.slot import Loan
+
+# A demuxer that fails this often in a row will not get over it.
+MAX_BROKEN_READS = 10
+NS = 1_000_000_000
+
+VideoPacket: TypeAlias = "Packet[VideoStream]"
+
+
+class VideoReader:
+    """The frames of one play of a file, in order, each of them given or told lost.
+
+    Attributes:
+        ends_early: The fault, where the file has ended before it says it does; empty otherwise.
+    """
+
+    def __init__(self, path: str, place: str, threads: int) -> None:
+        self._path = path
+        self._container, self._stream = open_video(path, place)
+        self._codec = self._stream.codec_context
+        self._stream.thread_type = "AUTO" if threads > 1 else "NONE"
+        self._codec.thread_count = threads
+        self._packets: Iterator[VideoPacket] = self._container.demux(self._stream)
+        self._ready: deque[VideoFrame] = deque()
+        self._read = self._given = self._lost = self._discarded = 0
+        self._unseen = 0
+        self._broken_reads = 0
+        self._end = 0
+        self._has_ended = False
+        self.ends_early = ""
+
+    @property
+    def times(self) -> tuple[int, int, int]:
+        """Start of the stream, numerator and denominator (in ns) of the unit of its times."""
+        base = self._stream.time_base or Fraction(1, 1000)
+        return self._stream.start_time or 0, base.numerator * NS, base.denominator
+
+    @property
+    def step_ns(self) -> int:
+        """Nominal time between two frames."""
+        rate = self._stream.average_rate or self._stream.guessed_rate
+        return round(NS / rate) if rate else 0
+
+    def read(self) -> VideoFrame | None:
+        """Return the next frame, or None at the end.
+
+        Raises:
+            FrameLostError: A frame could not be decoded; the next call goes on after it.
+        """
+        while not self._ready:
+            if self._has_ended:
+                self._tell_unseen()
+                return None
+            self._advance()
+        self._given += 1
+        return self._ready.popleft()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._ready.clear()
+        self._container.close()
+
+    def _advance(self) -> None:
+        packet = self._next_packet()
+        if packet is None:
+            self._has_ended = True
+            self._ready.extend(self._decode(None))
+            self._settle()
+        elif packet.size:  # an empty packet would be taken for the end by the decoder
+            self._note(packet)
+            self._ready.extend(self._decode(packet))
+
+    def _next_packet(self) -> VideoPacket | None:
+        try:
+            packet = next(self._packets, None)
+        except FFmpegError as error:
+            self._broken_reads += 1
+            if self._broken_reads >= MAX_BROKEN_READS:
+                return None
+            self._packets = self._container.demux(self._stream)
+            raise FrameLostError(f"the file could not be read: {said(error)}") from error
+        self._broken_reads = 0
+        return packet
+
+    def _note(self, packet: VideoPacket) -> None:
+        self._read += 1
+        self._discarded += packet.is_discard
+        if packet.pts is not None:
+            self._end = max(self._end, packet.pts + (packet.duration or 0))
+
+    def _decode(self, packet: VideoPacket | None) -> list[VideoFrame]:
+        try:
+            return self._codec.decode(packet)
+        except FFmpegError as error:
+            if packet is None:
+                return []
+            self._lost += 1
+            raise FrameLostError(f"could not be decoded: {said(error)}") from error
+
+    def _settle(self) -> None:
+        """Compare what was there with what the container declares."""
+        stream = self._stream
+        declared = stream.frames
+        decoded = self._given + len(self._ready)
+        if not declared:
+            if missing := missing_bytes(self._path):
+                self.ends_early = f"ends early: {decoded} frames, then {missing} bytes are missing"
+            return
+        self._unseen = max(0, self._read - self._discarded - decoded - self._lost)
+        ends_at = (stream.start_time or 0) + (stream.duration or 0)
+        if self._read < declared and self._end < ends_at:
+            self.ends_early = f"ends early: {decoded} of {declared} frames could be read"
+
+    def _tell_unseen(self) -> None:
+        if self._unseen:
+            self._unseen -= 1
+            raise FrameLostError("the decoder gave no picture for it")
+
+
+class VideoDecoder:
+    """Frames of a file played once or several times, ready to be written into slots.
+
+    Attributes:
+        timeline: Counts the time stamps that had to be made.
+        scaled: Frames larger than their slot, scaled down.
+    """
+
+    def __init__(self, port: PortSpec, context: StageContext, plays: int, threads: int) -> None:
+        self._context = context
+        self._path: str = port.attributes["path"]
+        self._threads = threads
+        self._plays_left = plays - 1
+        self._format, self._max_width, self._max_height = _room(port)
+        self._reader = self._open()
+        self.timeline = Timeline(self._reader.step_ns or round(NS / port.attributes["fps"]))
+        self._start, self._numerator, self._denominator = self._reader.times
+        self._frame: VideoFrame | None = None
+        self._look: tuple[Any, ...] = ()
+        self._picture: Picture
+        self.scaled = 0
+
+    def grab(self) -> FrameHeader | None:
+        """Decode the next frame and describe it."""
+        frame = self._frame = self._next_frame()
+        if frame is None:
+            return None
+        now_ns = time.monotonic_ns()
+        if look_of(frame) != self._look:
+            self._change_picture(frame)
+        picture = self._picture
+        self.scaled += picture.is_scaled
+        return FrameHeader(
+            pts_ns=self._stamp(frame),
+            captured_ns=now_ns,
+            width=picture.width,
+            height=picture.height,
+            transform=picture.transform,
+            pixel_format=picture.pixel_format,
+            colour_matrix=picture.colour_matrix,
+            colour_range=picture.colour_range,
+            is_partial=frame.is_corrupt,
+        )
+
+    def write(self, loan: Loan) -> None:
+        """Write the frame last grabbed."""
+        if self._frame is None:
+            raise AssertionError("write() without a frame that was grabbed")
+        self._context.copied_bytes += write_picture(self._frame, self._picture, loan)
+        self._frame = None
+
+    def close(self) -> None:
+        """Close the file and say what was out of the ordinary."""
+        self._frame = None
+        self._reader.close()
+        for count, what in (
+            (self.timeline.derived, "had no time stamp: derived"),
+            (self.timeline.restamped, "had a time stamp that did not grow: stamped anew"),
+            (self.scaled, "were larger than their slot: scaled down"),
+        ):
+            if count:
+                self._context.log.warning("%s: %d frames %s", self._context.place, count, what)
+
+    def _open(self) -> VideoReader:
+        place = f"{self._context.place}, file '{self._path}'"
+        return VideoReader(self._path, place, self._threads)
+
+    def _next_frame(self) -> VideoFrame | None:
+        while (frame := self._reader.read()) is None:
+            self._check_whole()
+            if not self._plays_left:
+                return None
+            self._plays_left -= 1
+            self._reader.close()
+            self._reader = self._open()
+            self.timeline.start_again()
+        return frame
+
+    def _check_whole(self) -> None:
+        fault, self._reader.ends_early = self._reader.ends_early, ""
+        if fault:
+            self._plays_left = 0
+            place = f"{self._context.place}, file '{self._path}'"
+            raise MediaError(place, fault, "the results up to there stand; copy the file again")
+
+    def _stamp(self, frame: VideoFrame) -> int:
+        pts, duration = frame.pts, frame.duration
+        return self.timeline.stamp(
+            None if pts is None else (pts - self._start) * self._numerator // self._denominator,
+            duration * self._numerator // self._denominator if duration else 0,
+        )
+
+    def _change_picture(self, frame: VideoFrame) -> None:
+        is_first = not self._look
+        self._look = look_of(frame)
+        self._picture = picture_of(frame, self._format, self._max_width, self._max_height)
+        log, place, picture = self._context.log, self._context.place, self._picture
+        if not is_first:
+            log.info("%s: frames are %dx%d from here", place, picture.width, picture.height)
+        if picture.is_scaled:
+            log.warning(
+                "%s: frames of %dx%d are scaled down to fit %dx%d; `max_size` makes room for more",
+                place, picture.width, picture.height, self._max_width, self._max_height,
+            )  # fmt: skip
+
+
+def _room(port: PortSpec) -> tuple[str, int, int]:
+    """Return pixel format and largest width and height of an image port of one format."""
+    height, width = next(iter(port.tensors.values())).shape[:2]
+    planes = {"y": "gray8", "y u v": "i420", "y uv": "nv12", "bgr": "bgr24", "rgb": "rgb24"}
+    return planes[" ".join(port.tensors)], width or 0, height or 0

@@ -1,0 +1,61 @@
+import json
+
+import msgspec
+import numpy as np
+import pytest
+from edgert.results import DetectionResult, decode, detections_from, encode_line
+
+
+def result(**changes: object) -> DetectionResult:
+    boxes = np.array([[10.004, 20, 30.5, 40.126]], np.float32)
+    scores = np.array([0.87654321], np.float32)
+    found = detections_from(boxes.tolist(), scores.tolist(), [0], ["person"])
+    known = {
+        "stream": "camera",
+        "frame": 3,
+        "pts_s": 0.12,
+        "latency_ms": 4.5,
+        "width": 768,
+        "height": 576,
+        "detections": found,
+    }
+    return DetectionResult(**{**known, **changes})  # type: ignore[arg-type]
+
+
+def test_a_line_is_what_the_schema_says() -> None:
+    line = encode_line(result())
+    assert line.endswith(b"}\n")
+    assert line.count(b"\n") == 1
+    assert json.loads(line) == {
+        "schema": "edgert.result/1",
+        "task": "detection",
+        "stream": "camera",
+        "frame": 3,
+        "pts_s": 0.12,
+        "latency_ms": 4.5,
+        "width": 768,
+        "height": 576,
+        "detections": [
+            {"label": "person", "class": 0, "score": 0.8765, "box": [10.0, 20.0, 30.5, 40.13]}
+        ],
+    }
+
+
+def test_nothing_found_is_an_empty_list() -> None:
+    assert json.loads(encode_line(result(detections=[])))["detections"] == []
+
+
+def test_a_line_is_read_back() -> None:
+    assert decode(encode_line(result())) == result()
+
+
+def test_a_class_without_a_label_is_named_by_its_number() -> None:
+    (found,) = detections_from([[0, 0, 1, 1]], [0.5], [7], ["person"])
+    assert found.label == "class 7"
+
+
+@pytest.mark.parametrize("key", [b"edgert.result/1", b'"task":"detection"'])
+def test_another_schema_or_task_is_refused(key: bytes) -> None:
+    line = encode_line(result()).replace(key, key.replace(b"1", b"2").replace(b"detection", b"x"))
+    with pytest.raises(msgspec.ValidationError):
+        decode(line)
