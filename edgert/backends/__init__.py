@@ -1,1 +1,14 @@
-"""TODO"""
+"""Inference runtimes behind one narrow interface; each module alone imports its vendor's library.
+
+    base.py         the interface: Backend, Session, CompileRequest, DeviceReport
+    registry.py     names -> backends, what a device in the file means, signatures for the plan
+    binding.py      what all sessions need: does an array fit, where does it lie
+    options.py      options of a backend's own, unknown ones refused
+    openvino.py     OpenVINO: CPU, GPU, NPU; ONNX, IR, TensorFlow graphs and TFLite
+    opcount.py      operators, parameters and MACs of a model that OpenVINO has read
+    onnxruntime.py  ONNX Runtime: any provider, never a silent one
+    emulated.py     a stand-in for an accelerator: fixed latency, replayed outputs
+
+Only ``base``, ``registry``, ``binding`` and ``options`` may be imported where no vendor's library
+must be loaded.
+"""

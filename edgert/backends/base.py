@@ -16,6 +16,10 @@ from edgert.tensor import TensorSpec
 from edgert.transport.slot import Array
 
 Tensors = Mapping[str, Array]
+# How room is got for an output whose size is known only after the inference: called with the shape
+# of this frame's result; raises FrameLostError if there is not so much room.
+Fit = Callable[[tuple[int, ...]], Array]
+Targets = Mapping[str, Array | Fit]
 Done = Callable[[BaseException | None], None]
 
 
@@ -77,14 +81,14 @@ class Session(Protocol):
     outputs: Mapping[str, TensorSpec]
     device: DeviceReport
     copied_bytes: int
-    """Bytes this session had to move because its runtime's API could not use the caller's memory."""
+    """Bytes moved because the runtime's API could not use the caller's memory."""
 
     @property
     def requests(self) -> int:
         """How many inferences may be in flight."""
         ...
 
-    def start(self, inputs: Tensors, outputs: Tensors, done: Done) -> None:
+    def start(self, inputs: Tensors, outputs: Targets, done: Done) -> None:
         """Begin one inference on the caller's memory.
 
         The runtime reads ``inputs`` (which may be read-only) and writes ``outputs`` in place; both
@@ -92,6 +96,11 @@ class Session(Protocol):
         None. Callers never have more than ``requests`` in flight. Arrays over the same memory come
         again and again: what is made for an address is kept and used again. The session must not
         keep a reference to an array of ``inputs`` after ``done`` (wrap its address instead).
+
+        An output that is open in ``outputs`` of this session (None in its shape) is the exception:
+        its result is copied, into what ``Fit`` returns or into an array of exactly its shape, and
+        counted; where it does not fit, ``done`` gets a FrameLostError. Only there a ``Fit`` may be
+        given.
 
         Raises:
             DeviceError: An array does not fit the signature.

@@ -1,0 +1,144 @@
+"""A stand-in for an accelerator that is not there: a fixed latency, outputs replayed.
+
+It never pretends: it is no default, and every report names it ``emulated``. What it gives is one
+real inference, made on the CPU when the model is loaded, again and again.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from edgert.backends.base import Backend, CompileRequest, DeviceReport, Session, Signature
+from edgert.backends.emulated_session import EmulatedSession
+from edgert.backends.options import read_options
+from edgert.backends.registry import READERS, backend, is_installed
+from edgert.errors import DeviceError, ModelError
+from edgert.tensor import DTYPES, TensorSpec
+from edgert.transport.slot import Array
+
+# The order in which real runtimes are asked to read the model.
+_REAL = READERS["onnx"]
+
+
+class EmulatedOptions(msgspec.Struct, frozen=True):
+    """Options of this backend.
+
+    Attributes:
+        latency_ms: How long one inference takes; the device does one at a time.
+        input: Path of a ``.npy`` file that the replayed inference is made from, for models of one
+            input; empty for noise that is always the same.
+    """
+
+    latency_ms: float = 0.5
+    input: str = ""
+
+
+class EmulatedBackend:
+    """The emulated accelerator."""
+
+    name = "emulated"
+
+    def version(self) -> str:
+        """Name and version of the runtime."""
+        return "emulated 1"
+
+    def devices(self) -> tuple[str, ...]:
+        """The devices it stands in for."""
+        return ("NPU", "GPU")
+
+    def signature(self, path: str, shapes: Mapping[str, list[int]]) -> Signature:
+        """Read a model's inputs and outputs with the first real runtime that reads it."""
+        return _first_reader(path, shapes)[1]
+
+    def compile(self, request: CompileRequest) -> EmulatedSession:
+        """Make the one real inference and load its outputs."""
+        place = f"{self.name}:{request.device}"
+        if request.device not in self.devices():
+            here = ", ".join(self.devices())
+            raise DeviceError(place, "no such device is emulated", f"There are: {here}")
+        options = read_options(EmulatedOptions, request.options, place)
+        if not options.latency_ms > 0:
+            raise DeviceError(f"{place}, options, latency_ms", "it must be more than 0")
+        reader, signature = _first_reader(request.path, request.shapes)
+        on_cpu = msgspec.structs.replace(
+            request, device="CPU", requests=1, options={}, precision="f32"
+        )
+        session = reader.compile(on_cpu)
+        try:
+            results = _infer_once(session, _example(session.inputs, options.input, place))
+        finally:
+            session.close()
+        outputs = {name: results[name] for name in signature.outputs}
+        report = DeviceReport(place, place, "replayed", self.version(), emulated=True)
+        return EmulatedSession(
+            session.inputs, outputs, report, request.requests, options.latency_ms / 1e3
+        )
+
+
+def _first_reader(path: str, shapes: Mapping[str, list[int]]) -> tuple[Backend, Signature]:
+    refused: ModelError | None = None
+    for name in filter(is_installed, _REAL):
+        reader = backend(name)
+        try:
+            return reader, reader.signature(path, shapes)
+        except ModelError as error:
+            refused = refused or error
+    raise refused or DeviceError(
+        "backend 'emulated'",
+        "it replays a real inference, and no real runtime is here",
+        "Run: pip install 'edgert[openvino]'",
+    )
+
+
+def _example(inputs: Mapping[str, TensorSpec], file: str, place: str) -> dict[str, Array]:
+    if not file:
+        return {name: _noise(spec) for name, spec in inputs.items()}
+    place = f"{place}, options, input"
+    if len(inputs) != 1:
+        raise DeviceError(place, f"the model has {len(inputs)} inputs, the file is for one")
+    try:
+        array = np.load(Path(file), allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise DeviceError(place, f"{file} cannot be read: {error}") from error
+    return {name: np.ascontiguousarray(array) for name in inputs}
+
+
+def _noise(spec: TensorSpec) -> Array:
+    """Return grey values that are the same every time; zeros for whole numbers, often indices."""
+    shape = tuple(size or 0 for size in spec.shape)
+    if spec.dtype in ("u8", "f16", "f32"):
+        return np.random.default_rng(0).integers(0, 256, shape).astype(DTYPES[spec.dtype])
+    return np.zeros(shape, DTYPES[spec.dtype])
+
+
+def _infer_once(session: Session, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """Run one inference; an output that is open gets the room it asks for."""
+    results: dict[str, Array] = {}
+
+    def room(name: str, shape: tuple[int, ...]) -> Array:
+        results[name] = np.empty(shape, DTYPES[session.outputs[name].dtype])
+        return results[name]
+
+    targets = {
+        name: room(name, tuple(size or 0 for size in spec.shape))
+        if spec.is_static
+        else lambda shape, name=name: room(name, shape)
+        for name, spec in session.outputs.items()
+    }
+    ended = threading.Event()
+    errors: list[BaseException | None] = []
+
+    def done(error: BaseException | None) -> None:
+        errors.append(error)
+        ended.set()
+
+    session.start(inputs, targets, done)
+    ended.wait()
+    if errors[0] is not None:
+        raise errors[0]
+    return results

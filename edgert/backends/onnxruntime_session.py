@@ -1,0 +1,126 @@
+"""A compiled ONNX model; inputs and outputs are bound by the address of the caller's memory."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from typing import Any
+
+from onnxruntime.capi import onnxruntime_pybind11_state as native
+
+from edgert.backends.base import DeviceReport, Done, Fit, Signature, Targets, Tensors
+from edgert.backends.binding import open_names, ports, write_open
+from edgert.errors import FrameLostError, RunError
+from edgert.transport.slot import Array
+
+# One binding for each pair of slots that meet; whoever brings ever new arrays gets new ones.
+MAX_BINDINGS = 1024
+_RUN_ERRORS = (
+    native.EPFail,
+    native.Fail,
+    native.InvalidArgument,
+    native.NotImplemented,
+    native.RuntimeException,
+    RuntimeError,
+)
+
+_Open = dict[str, Array | Fit]
+_Job = tuple[Any, _Open, Done]
+
+
+class OnnxRuntimeSession:
+    """A compiled model; see ``edgert.backends.base.Session``.
+
+    With one request ``start`` runs the inference itself and calls ``done`` before it returns.
+    With more, as many threads share the one compiled model.
+    """
+
+    def __init__(
+        self, session: Any, signature: Signature, device: DeviceReport, requests: int
+    ) -> None:
+        self.inputs = signature.inputs
+        self.outputs = signature.outputs
+        self.device = device
+        self.copied_bytes = 0
+        self.requests = requests
+        self._session = session
+        self._inputs = ports(device.actual, signature.inputs)
+        self._outputs = ports(device.actual, signature.outputs)
+        self._open = open_names(signature.outputs)
+        self._order = list(signature.outputs)
+        self._bindings: dict[tuple[int, ...], Any] = {}
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        count = requests if requests > 1 else 0
+        self._threads = [threading.Thread(target=self._work, daemon=True) for _ in range(count)]
+        for thread in self._threads:
+            thread.start()
+
+    def start(self, inputs: Tensors, outputs: Targets, done: Done) -> None:
+        """Begin one inference on the caller's memory."""
+        given = [port.address(inputs) for port in self._inputs]
+        wanted = [port.address(outputs) for port in self._outputs]
+        key = (*given, *wanted)
+        binding = self._bindings.get(key)
+        if binding is None:
+            binding = self._bind(given, wanted, key)
+        targets = {name: outputs[name] for name in self._open} if self._open else {}
+        if self._threads:
+            self._jobs.put((binding, targets, done))
+        else:
+            self._run(binding, targets, done)
+
+    def close(self) -> None:
+        """Wait for what is in flight and give everything back."""
+        for _ in self._threads:
+            self._jobs.put(None)
+        for thread in self._threads:
+            thread.join()
+        self._threads.clear()
+        self._bindings.clear()
+        self._session = None
+
+    def _work(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            self._run(*job)
+            # The next wait must not hold what the caller has long given back.
+            del job
+
+    def _run(self, binding: Any, targets: _Open, done: Done) -> None:
+        error: RunError | FrameLostError | None = None
+        try:
+            self._session.run_with_iobinding(binding)
+            if targets:
+                self._copy_open(binding, targets)
+        except FrameLostError as lost:
+            error = lost
+        except _RUN_ERRORS as failed:
+            said = " ".join(str(failed).split())[:400]
+            error = RunError(self.device.actual, f"an inference failed: {said}")
+        done(error)
+
+    def _copy_open(self, binding: Any, targets: _Open) -> None:
+        results = binding.get_outputs()
+        for name, target in targets.items():
+            result = results[self._order.index(name)].numpy()
+            copied = write_open(name, result, target)
+            with self._lock:
+                # ONNX Runtime hands its result out as a copy too.
+                self.copied_bytes += copied + int(result.nbytes)
+
+    def _bind(self, given: list[int], wanted: list[int], key: tuple[int, ...]) -> Any:
+        if len(self._bindings) >= MAX_BINDINGS:
+            self._bindings.clear()
+        binding = self._session.io_binding()
+        for port, address in zip(self._inputs, given, strict=True):
+            binding.bind_input(port.name, "cpu", 0, port.dtype.type, port.shape, address)
+        at = dict(zip((port.name for port in self._outputs), wanted, strict=True))
+        by_name = {port.name: port for port in self._outputs}
+        for name in self._order:
+            if name in at:
+                port = by_name[name]
+                binding.bind_output(name, "cpu", 0, port.dtype.type, port.shape, at[name])
+            else:
+                binding.bind_output(name, "cpu")
+        self._bindings[key] = binding
+        return binding

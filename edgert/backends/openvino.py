@@ -1,0 +1,190 @@
+"""OpenVINO: CPU, GPU and NPU; reads ONNX, IR, frozen TensorFlow graphs and TFLite."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from edgert.backends.base import CompileRequest, DeviceReport, Signature
+from edgert.backends.binding import refuse_open_inputs
+from edgert.backends.opcount import OperatorCount, count_operators
+from edgert.backends.openvino_runtime import ov, reason
+from edgert.backends.openvino_session import OpenVinoSession
+from edgert.backends.options import unknown_option
+from edgert.errors import DeviceError, ModelError
+from edgert.tensor import DTYPES, TensorSpec
+
+log = logging.getLogger(__name__)
+
+# Read by the frontend that is meant: asking all of them hides why the right one refused.
+_FRONTENDS = {".onnx": "onnx", ".pb": "tf", ".tflite": "tflite"}
+
+
+class OpenVinoBackend:
+    """The OpenVINO runtime."""
+
+    name = "openvino"
+
+    def __init__(self) -> None:
+        self._core = ov.Core()
+        # Kept as long as models of its frontends may live.
+        self._frontends = ov.frontend.FrontEndManager()
+
+    def version(self) -> str:
+        """Name and version of the runtime."""
+        return f"openvino {ov.__version__.partition('-')[0]}"
+
+    def devices(self) -> tuple[str, ...]:
+        """Devices that are really here (a plugin that loads proves nothing)."""
+        return tuple(self._core.available_devices)
+
+    def signature(self, path: str, shapes: Mapping[str, list[int]]) -> Signature:
+        """Read a model's inputs and outputs after fixing ``shapes``."""
+        return _signature_of(self._read(path, shapes), path)
+
+    def inspect(
+        self, path: str, shapes: Mapping[str, list[int]]
+    ) -> tuple[Signature, OperatorCount]:
+        """Read a model's signature and count what it is made of."""
+        model = self._read(path, shapes)
+        return _signature_of(model, path), count_operators(model)
+
+    def compile(self, request: CompileRequest) -> OpenVinoSession:
+        """Compile a model for one device and prove where it landed."""
+        place = f"{self.name}:{request.device}"
+        self._require(request.device, place)
+        model = self._read(request.path, request.shapes)
+        signature = _signature_of(model, request.path)
+        refuse_open_inputs(Path(request.path).name, signature.inputs)
+        compiled = self._compile(model, request, self._config(request, place), place)
+        return OpenVinoSession(
+            compiled, signature, self._report(compiled, request, place), request.requests
+        )
+
+    def _require(self, device: str, place: str) -> None:
+        here = self.devices()
+        # With two GPUs there are GPU.0 and GPU.1, and GPU means the first.
+        if device not in here and not any(name.startswith(f"{device}.") for name in here):
+            raise DeviceError(
+                place, f"there is no device {device!r} here", f"OpenVINO has: {', '.join(here)}"
+            )
+
+    def _read(self, path: str, shapes: Mapping[str, list[int]]) -> Any:
+        place = f"model {Path(path).name!r}"
+        if not Path(path).is_file():
+            raise ModelError(place, f"there is no file {path}")
+        frontend = _FRONTENDS.get(Path(path).suffix.lower())
+        try:
+            if frontend is None:
+                model = self._core.read_model(path)
+            else:
+                reader = self._frontends.load_by_framework(frontend)
+                model = reader.convert(reader.load(path))
+        except RuntimeError as error:
+            raise ModelError(place, f"OpenVINO cannot read it: {reason(error)}") from error
+        if not model.outputs:
+            raise ModelError(place, "OpenVINO finds no model in it")
+        _fix_shapes(model, shapes, place)
+        return model
+
+    def _config(self, request: CompileRequest, place: str) -> dict[str, Any]:
+        device = request.device
+        config: dict[str, Any] = {}
+        if device == "CPU":
+            config["INFERENCE_NUM_THREADS"] = request.threads
+            config["NUM_STREAMS"] = min(request.requests, request.threads)
+            # Placement is the plan's: the worker's affinity mask holds for these threads too.
+            config["ENABLE_CPU_PINNING"] = False
+        if request.precision == "f32" and device.startswith(("CPU", "GPU")):
+            config["INFERENCE_PRECISION_HINT"] = "f32"
+        known = self._core.get_property(device, "SUPPORTED_PROPERTIES")
+        settable = [name for name, access in known.items() if access == "RW"]
+        for key in request.options:
+            if key not in settable:
+                raise unknown_option(key, settable, place)
+        return {**config, **request.options}
+
+    def _compile(
+        self, model: Any, request: CompileRequest, config: dict[str, Any], place: str
+    ) -> Any:
+        if request.cache_dir:
+            cached = {**config, "CACHE_DIR": request.cache_dir}
+            try:
+                return self._core.compile_model(model, request.device, cached)
+            except RuntimeError as error:
+                log.warning("%s: compiled without the cache: %s", place, reason(error))
+        try:
+            return self._core.compile_model(model, request.device, config)
+        except RuntimeError as error:
+            raise DeviceError(place, f"it refuses the model: {reason(error)}") from error
+
+    def _report(self, compiled: Any, request: CompileRequest, place: str) -> DeviceReport:
+        landed = [name.strip("()") for name in compiled.get_property("EXECUTION_DEVICES")]
+        if not all(name.startswith(request.device) for name in landed):
+            raise DeviceError(place, f"OpenVINO compiled it for {', '.join(landed)} instead")
+        actual = f"{self.name}:{','.join(landed)}"
+        return DeviceReport(place, actual, _precision_of(compiled), self.version())
+
+
+def _precision_of(compiled: Any) -> str:
+    try:
+        hint = compiled.get_property("INFERENCE_PRECISION_HINT")
+    except RuntimeError:  # not every device has the property
+        return "unknown"
+    name = hint.get_type_name()
+    return "unknown" if name == "dynamic" else str(name)
+
+
+def _name_of(port: Any, otherwise: str) -> str:
+    # The smallest of a tensor's names is what get_any_name gives for a model as read; a compiled
+    # model has more names for the same tensor, so sessions count ports and never ask again.
+    names = sorted(port.names)
+    return names[0].removesuffix(":0") if names else otherwise
+
+
+def _signature_of(model: Any, path: str) -> Signature:
+    return Signature(
+        {
+            _name_of(port, f"input{n}"): _spec_of(port, f"input {n}", path)
+            for n, port in enumerate(model.inputs)
+        },
+        {
+            _name_of(port, f"output{n}"): _spec_of(port, f"output {n}", path)
+            for n, port in enumerate(model.outputs)
+        },
+    )
+
+
+def _spec_of(port: Any, place: str, path: str) -> TensorSpec:
+    dtype = port.element_type.get_type_name().replace("boolean", "bool")
+    shape = port.partial_shape
+    place = f"model {Path(path).name!r}, {place}"
+    if dtype not in DTYPES:
+        raise ModelError(place, f"it has elements of type {dtype}")
+    if shape.rank.is_dynamic:
+        raise ModelError(place, "it leaves the number of its dimensions open")
+    sizes = [size.get_length() if size.is_static else None for size in shape]
+    return TensorSpec(dtype, tuple(sizes))
+
+
+def _fix_shapes(model: Any, shapes: Mapping[str, list[int]], place: str) -> None:
+    ports = {_name_of(port, f"input{n}"): port for n, port in enumerate(model.inputs)}
+    wanted = {}
+    for name, shape in shapes.items():
+        port = ports.get(name.removesuffix(":0"))
+        if port is None:
+            raise ModelError(
+                f"{place}, shape", f"it has no input {name!r}", f"Its inputs: {', '.join(ports)}"
+            )
+        if port.partial_shape != ov.PartialShape(list(shape)):
+            wanted[port] = ov.PartialShape(list(shape))
+    if not wanted:
+        return
+    try:
+        model.reshape(wanted)
+    except RuntimeError as error:
+        raise ModelError(
+            f"{place}, shape", f"the shape does not fit the model: {reason(error)}"
+        ) from error
