@@ -1,4 +1,4 @@
-"""What the pipeline room must know of a kind of stage, without importing the stages (a floor above)."""
+"""What the pipeline room must know of a kind of stage, without importing stages (a floor up)."""
 
 from __future__ import annotations
 

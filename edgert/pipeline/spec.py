@@ -6,19 +6,71 @@ against the options of that kind in ``check``.
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
 
 STAGE_NAME = r"^[a-z][a-z0-9_-]{0,39}$"
 PIPELINE_NAME = r"^[a-z0-9-]{1,40}$"
+EDGE = r"^[^.\s]+\.[^.\s]+$"
+CORE_CLASSES = ("p-cores", "e-cores", "any")
+CORE_RANGES = r"^\d{1,4}(-\d{1,4})?(,\d{1,4}(-\d{1,4})?)*$"
+CORES_MEND = 'Write p-cores, e-cores, any, a range such as "0-3", or a list such as [0, 2]'
+EDGE_MEND = "Write STAGE.PORT, for example camera.image"
 
-CoreClass = Literal["p-cores", "e-cores", "any"]
-Cores = CoreClass | str | tuple[int, ...]
+
+def refusal(fault: str, mend: str) -> PydanticCustomError:
+    """Return the error of a validator, in the two parts that a fault is told in."""
+    return PydanticCustomError("refused", "{fault}. {mend}", {"fault": fault, "mend": mend})
+
+
+def _rising(span: str) -> bool:
+    first, _, last = span.partition("-")
+    return int(first) <= int(last or first)
+
+
+def _read_cores(value: Any) -> Any:
+    if isinstance(value, str):
+        if value in CORE_CLASSES:
+            return value
+        spaceless = value.replace(" ", "")
+        if re.match(CORE_RANGES, spaceless) and all(map(_rising, spaceless.split(","))):
+            return spaceless
+    elif isinstance(value, list | tuple) and value and all(type(core) is int for core in value):
+        if min(value) >= 0:
+            return tuple(value)
+    elif value is None:
+        return None
+    raise refusal(f"{value!r} names no cores", CORES_MEND)
+
+
+Cores = Annotated[
+    str | tuple[int, ...],
+    BeforeValidator(_read_cores),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"enum": list(CORE_CLASSES)},
+                {"type": "string", "pattern": CORE_RANGES},
+                {"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 1},
+            ]
+        }
+    ),
+]
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class QueueSpec(_Part):
@@ -35,13 +87,17 @@ class QueueSpec(_Part):
 class LinkSpec(_Part):
     """An edge, written where it is read."""
 
-    source: str = Field(alias="from", description="`STAGE.PORT` that is read.")
+    source: str = Field(alias="from", pattern=EDGE, description="`STAGE.PORT` that is read.")
     queue: QueueSpec = Field(QueueSpec(), description="How the edge waits.")
 
     @model_validator(mode="before")
     @classmethod
     def _short_form(cls, value: Any) -> Any:
-        return {"from": value} if isinstance(value, str) else value
+        if isinstance(value, dict | LinkSpec):
+            return value
+        if isinstance(value, str):
+            return {"from": value}
+        raise refusal(f"{value!r} is not an edge", EDGE_MEND)
 
     @property
     def stage(self) -> str:
@@ -59,16 +115,31 @@ class StageSpec(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
-    kind: str = Field(description="What the stage does: a built-in kind, or `package.module:Class`.")
-    inputs: dict[str, tuple[LinkSpec, ...]] = Field(
-        {}, description="Input port -> `stage.port`, a list of those (several streams), or the long form."
+    kind: str = Field(
+        min_length=1, description="What the stage does: a built-in kind, or `package.module:Class`."
     )
-    worker: str | None = Field(
-        None, description="Stages that name the same worker share one process and pass arrays directly."
+    inputs: dict[str, Annotated[tuple[LinkSpec, ...], Field(min_length=1)]] = Field(
+        {},
+        description="Input port -> `stage.port`, a list of those (several streams), or the long "
+        "form `{from: stage.port, queue: {...}}`.",
+    )
+    worker: Annotated[str, Field(pattern=STAGE_NAME)] | None = Field(
+        None,
+        description="Stages that name the same worker share one process and pass arrays directly.",
     )
     cores: Cores | None = Field(
         None, description='Where it may run: `p-cores`, `e-cores`, `any`, `"0-3"` or `[0, 2]`.'
     )
+
+    @field_validator("inputs", mode="before")
+    @classmethod
+    def _lists_of_edges(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        return {
+            port: edges if isinstance(edges, list | tuple) else (edges,)
+            for port, edges in value.items()
+        }
 
     @property
     def settings(self) -> dict[str, Any]:

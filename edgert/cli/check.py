@@ -1,0 +1,95 @@
+"""``edgert check``: every fault of pipeline files in one run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from edgert.cli.render import show, show_json
+from edgert.errors import EXIT_USER, Fault, PipelineError
+from edgert.pipeline.check import check
+from edgert.pipeline.contract import Kinds
+from edgert.pipeline.load import read
+from edgert.pipeline.substitute import command_line_variables
+from edgert.stages.registry import Registry
+
+
+@click.command("check")
+@click.argument(
+    "files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path)
+)
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="STAGE.KEY=VALUE",
+    help="Set a key; may be repeated.",
+)
+@click.option("--input", "input_", metavar="WHAT", help="Value of EDGERT_INPUT.")
+@click.option("--output", metavar="WHERE", help="Value of EDGERT_OUTPUT.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
+def command(
+    files: tuple[Path, ...],
+    settings: tuple[str, ...],
+    input_: str | None,
+    output: str | None,
+    as_json: bool,  # noqa: FBT001  click hands it over
+) -> None:
+    """Find every fault of pipeline files.
+
+    Faults go to standard error, one a line, as file:line:column: place: fault. mend. The exit code
+    is 2 if there are any.
+    """
+    variables = command_line_variables(input_, output)
+    kinds = Registry()
+    reports = [examine(file, variables, settings, kinds) for file in files]
+    for report in reports:
+        _tell(report)
+        if not as_json:
+            _tell_good(report)
+    if as_json:
+        show_json({"schema": "edgert.check/1", "files": [_as_data(report) for report in reports]})
+    if any(report.faults for report in reports):
+        raise SystemExit(EXIT_USER)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What is to be said of one file."""
+
+    file: str
+    stages: int
+    faults: tuple[Fault, ...]
+    warnings: tuple[Fault, ...] = ()
+
+
+def examine(
+    file: Path, variables: Mapping[str, str], settings: Sequence[str], kinds: Kinds
+) -> Report:
+    """Return everything that is wrong with one file."""
+    try:
+        document = read(file, variables, settings)
+    except PipelineError as error:
+        return Report(str(file), 0, error.faults)
+    checked = check(document, kinds)
+    return Report(str(file), len(document.spec.stages), checked.faults, checked.warnings)
+
+
+def _tell(report: Report) -> None:
+    for fault in report.faults:
+        click.echo(str(fault), err=True)
+    for warning in report.warnings:
+        click.echo(f"warning: {warning}", err=True)
+
+
+def _tell_good(report: Report) -> None:
+    if not report.faults:
+        show(f"{report.file}: ok, {report.stages} stage{'' if report.stages == 1 else 's'}")
+
+
+def _as_data(report: Report) -> dict[str, Any]:
+    return {"ok": not report.faults, **asdict(report)}

@@ -1,0 +1,91 @@
+"""Faults of single stages: their kinds, their options, their workers."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+
+from pydantic import BaseModel
+
+from edgert.errors import Fault, UserError
+from edgert.pipeline.contract import Kinds, StageContract
+from edgert.pipeline.document import Document
+from edgert.pipeline.graph import Contracts
+from edgert.pipeline.load import UNKNOWN_KIND
+from edgert.pipeline.marks import Loc
+from edgert.pipeline.spec import StageSpec
+from edgert.pipeline.validate import Subject, later_key, validate
+
+COMMON_KEYS = tuple(StageSpec.model_fields)
+
+
+def find_contracts(
+    document: Document, kinds: Kinds
+) -> tuple[dict[str, StageContract], list[Fault]]:
+    """Return the contract of each stage whose kind there is, and a fault for every other."""
+    contracts: dict[str, StageContract] = {}
+    faults: list[Fault] = []
+    for name, stage in document.spec.stages.items():
+        if stage.kind == UNKNOWN_KIND and document.faults:
+            continue  # a stand-in: its fault is told already
+        try:
+            contracts[name] = kinds.contract(stage.kind)
+        except UserError as error:
+            loc: Loc = ("stages", name, "kind")
+            faults += [document.fault(loc, "", said.fault, said.mend) for said in error.faults]
+    return contracts, faults
+
+
+def read_options(
+    document: Document, contracts: Contracts
+) -> tuple[dict[str, BaseModel], list[Fault]]:
+    """Return the validated options of each stage, and every fault of them."""
+    options: dict[str, BaseModel] = {}
+    faults: list[Fault] = []
+    for name, stage in document.spec.stages.items():
+        base: Loc = ("stages", name)
+        contract = contracts.get(name)
+        if contract is None:
+            faults += _later_keys(document, base, stage)
+            continue
+        title = f"a {contract.kind} stage"
+        subject = Subject(stage.settings, base, document.marks, title, COMMON_KEYS)
+        made, flaws = validate(contract.options, subject)
+        faults += [flaw.told(document.marks) for flaw in flaws]
+        if made is not None:
+            options[name] = made
+    return options, faults
+
+
+def _later_keys(document: Document, base: Loc, stage: StageSpec) -> Iterator[Fault]:
+    for key in stage.settings:
+        said = later_key(key)
+        if said:
+            yield document.marks.fault((*base, key), *said, at_key=True)
+
+
+def check_workers(document: Document) -> Iterator[Fault]:
+    """Find workers whose stages want different cores."""
+    stages_of: dict[str, list[str]] = defaultdict(list)
+    for name, stage in document.spec.stages.items():
+        if stage.worker is not None and stage.cores is not None:
+            stages_of[stage.worker].append(name)
+    for worker, names in stages_of.items():
+        first = names[0]
+        cores = document.spec.stages[first].cores
+        for name in names[1:]:
+            if document.spec.stages[name].cores != cores:
+                fault = f"it shares the worker '{worker}' with '{first}', which has other cores"
+                mend = f"Give both the same cores, or remove 'cores' from '{name}'"
+                yield document.fault(("stages", name, "cores"), "", fault, mend)
+
+
+def warn_in_flight(document: Document, options: Mapping[str, BaseModel]) -> Iterator[Fault]:
+    """Warn of stages that could have more requests in flight than the pipeline has frames."""
+    in_flight = document.spec.limits.in_flight
+    for name, made in options.items():
+        requests = getattr(made, "requests", None)
+        if isinstance(requests, int) and requests > in_flight:
+            fault = f"{requests} requests can never be busy with limits.in_flight {in_flight}"
+            mend = f"Set limits.in_flight to {requests} or more, or 'requests' to {in_flight}"
+            yield document.fault(("stages", name, "requests"), "", fault, mend)

@@ -1,0 +1,46 @@
+"""A pipeline file that was read: its data, and where everything in it stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from edgert.errors import Fault
+from edgert.pipeline.marks import Loc, Marks
+from edgert.pipeline.spec import PipelineSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A pipeline file that was read.
+
+    Attributes:
+        path: The file.
+        spec: What stands in it. Where ``faults`` is not empty, without what was faulty.
+        marks: Where each value stands.
+        faults: What was wrong so far; empty in a document that ``load`` returned.
+        is_whole: Every stage has the inputs that the file gives it, so that faults of the graph
+            as a whole can be told.
+    """
+
+    path: Path
+    spec: PipelineSpec
+    marks: Marks
+    faults: tuple[Fault, ...] = ()
+    is_whole: bool = True
+
+    @property
+    def folder(self) -> Path:
+        """The file's folder: relative paths in it start there."""
+        return self.path.parent
+
+    def fault(self, loc: Loc, place: str, fault: str, mend: str = "") -> Fault:
+        """Return a fault with the line and column of a key path, or of its nearest ancestor.
+
+        Args:
+            loc: Key path, for example ``("stages", "camera", "uri")``.
+            place: How the place is called; made from ``loc`` where it is empty.
+            fault: What is wrong.
+            mend: What to do about it.
+        """
+        return self.marks.fault(loc, fault, mend, place=place)

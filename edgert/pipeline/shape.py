@@ -1,0 +1,83 @@
+"""What a pydantic model expects at a key path, read from its JSON schema."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.errors import PydanticInvalidForJsonSchema
+
+from edgert.pipeline.marks import Loc
+
+Shape = dict[str, Any]
+_NUMBERS = {"number", "integer"}
+
+
+@cache
+def schema_of(model: type[BaseModel]) -> Shape:
+    """Return the JSON schema of a model; empty where it has none (a type of a third party)."""
+    try:
+        return model.model_json_schema()
+    except PydanticInvalidForJsonSchema:
+        return {}
+
+
+def shape_at(model: type[BaseModel], loc: Loc) -> Shape:
+    """Return the schema of the value at a key path below a model; empty where nothing is known."""
+    root = schema_of(model)
+    here = root
+    for part in loc:
+        here = next((step for step in _steps(here, part, root)), {})
+    return _resolved(here, root)
+
+
+def types_of(shape: Shape) -> set[str]:
+    """Return the JSON types that a shape allows; empty where nothing is said."""
+    types = [{shape["type"]}] if isinstance(shape.get("type"), str) else []
+    types += [types_of(each) for each in shape.get("anyOf", [])]
+    return set().union(*types)
+
+
+def is_number(shape: Shape) -> bool:
+    """Whether a shape takes numbers and nothing else but null."""
+    types = types_of(shape) - {"null"}
+    return bool(types) and types <= _NUMBERS
+
+
+def range_of(shape: Shape) -> str:
+    """Return the range of a number in words: ``between 0 and 1``; empty where there is none."""
+    for each in [shape, *shape.get("anyOf", [])]:
+        said = _range(each)
+        if said:
+            return said
+    return ""
+
+
+def _range(shape: Shape) -> str:
+    low, high = shape.get("minimum"), shape.get("maximum")
+    if low is not None and high is not None:
+        return f"between {low:g} and {high:g}"
+    bounds = [
+        ("exclusiveMinimum", "above"),
+        ("minimum", "of at least"),
+        ("exclusiveMaximum", "below"),
+        ("maximum", "of at most"),
+    ]
+    return " and ".join(f"{word} {shape[key]:g}" for key, word in bounds if key in shape)
+
+
+def _steps(shape: Shape, part: str | int, root: Shape) -> list[Shape]:
+    shape = _resolved(shape, root)
+    alternatives = [step for each in shape.get("anyOf", []) for step in _steps(each, part, root)]
+    if isinstance(part, int):
+        own = [*shape.get("prefixItems", [])[part : part + 1], shape.get("items")]
+    else:
+        own = [shape.get("properties", {}).get(part), shape.get("additionalProperties")]
+    return [step for step in own if isinstance(step, dict)] + alternatives
+
+
+def _resolved(shape: Shape, root: Shape) -> Shape:
+    name = shape.get("$ref", "").rpartition("/")[2]
+    beside = {key: value for key, value in shape.items() if key != "$ref"}
+    return {**root.get("$defs", {}).get(name, {}), **beside}

@@ -1,0 +1,190 @@
+"""Values -> a pydantic model, with every flaw told at its key path."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from edgert.errors import Fault
+from edgert.pipeline.marks import Loc, Marks
+from edgert.pipeline.near import choices
+from edgert.pipeline.shape import Shape, is_number, shape_at
+from edgert.pipeline.wording import explain, neither, noun_of, wrong_type
+from edgert.version import __version__
+
+Model = TypeVar("Model", bound=BaseModel)
+
+# The file format has a seat for these; the code does not do them yet.
+LATER_KEYS = ("balance", "batch", "reconnect", "replicas", "require", "restart", "swap")
+LATER_VALUES = {("requests", "auto"): "Give a whole number"}
+_NOT_YET = f"is not supported by edgert {'.'.join(__version__.split('.')[:2])} yet"
+
+
+@dataclass(frozen=True, slots=True)
+class Flaw:
+    """What is wrong at one key path.
+
+    Attributes:
+        loc: The key path from the root of the file.
+        fault: What is wrong.
+        mend: What to do.
+        is_missing: The key is not there.
+        is_unknown: The key should not be there.
+    """
+
+    loc: Loc
+    fault: str
+    mend: str
+    is_missing: bool = False
+    is_unknown: bool = False
+
+    def told(self, marks: Marks) -> Fault:
+        """Return the fault with its line and column."""
+        if self.is_missing:
+            return marks.fault(self.loc[:-1], self.fault, self.mend, at_key=True)
+        return marks.fault(self.loc, self.fault, self.mend, at_key=self.is_unknown)
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is being validated.
+
+    Attributes:
+        value: The plain value.
+        base: Key path of the value in the file.
+        marks: The marks of the file.
+        title: What it is, for faults of unknown keys: ``a source.video stage``.
+        also: Keys that may stand beside the model's own.
+    """
+
+    value: Any
+    base: Loc
+    marks: Marks
+    title: str = ""
+    also: tuple[str, ...] = ()
+
+
+def validate(model: type[Model], subject: Subject) -> tuple[Model | None, list[Flaw]]:
+    """Return the model made of a value, or every flaw that is in the way."""
+    flaws = [*_booleans_for_numbers(model, subject)]
+    try:
+        made = _lenient(model, subject)
+    except ValidationError as error:
+        known = {flaw.loc for flaw in flaws}
+        found = _flaws(model, subject, error)
+        return None, flaws + [flaw for flaw in found if flaw.loc not in known]
+    return (None if flaws else made), flaws
+
+
+def later_key(key: str) -> tuple[str, str] | None:
+    """Return fault and mend of a key that a later version will know; None for any other."""
+    return (f"'{key}' {_NOT_YET}", "Remove it") if key in LATER_KEYS else None
+
+
+def _lenient(model: type[Model], subject: Subject) -> Model:
+    """Validate; where text is expected and a loose number stands, take the number's text."""
+    try:
+        return model.model_validate(subject.value)
+    except ValidationError as error:
+        value = subject.value
+        for each in error.errors(include_url=False):
+            loc = _loc_in_file(each["loc"], subject.value, keep_last=False)
+            mark = subject.marks.table.get(subject.base + loc)
+            if each["type"] == "string_type" and mark and mark.is_loose and mark.text is not None:
+                value = _replaced(value, loc, mark.text)
+        return model.model_validate(value)
+
+
+def _replaced(value: Any, loc: Loc, text: str) -> Any:
+    if not loc:
+        return text
+    if isinstance(value, dict):
+        return {k: _replaced(v, loc[1:], text) if k == loc[0] else v for k, v in value.items()}
+    return [_replaced(v, loc[1:], text) if i == loc[0] else v for i, v in enumerate(value)]
+
+
+def _flaws(model: type[BaseModel], subject: Subject, error: ValidationError) -> list[Flaw]:
+    """Turn pydantic's errors into flaws; branches of one union become one flaw."""
+    by_loc: dict[Loc, list[dict[str, Any]]] = {}
+    for each in error.errors(include_url=False):
+        is_about_key = each["type"] in {"missing", "extra_forbidden"}
+        loc = _loc_in_file(each["loc"], subject.value, keep_last=is_about_key)
+        by_loc.setdefault(loc, []).append(dict(each))
+    return [_flaw(model, subject, loc, errors) for loc, errors in by_loc.items()]
+
+
+def _flaw(model: type[BaseModel], subject: Subject, loc: Loc, errors: list[dict[str, Any]]) -> Flaw:
+    error = errors[0]
+    place = subject.base + loc
+    if error["type"] == "missing":
+        return _missing(model, loc, place)
+    if error["type"] == "extra_forbidden":
+        return _unknown(shape_at(model, loc[:-1]), subject, loc)
+    key = str(loc[-1]) if loc else ""
+    if (key, error["input"]) in LATER_VALUES:
+        fault = f"'{key}: {error['input']}' {_NOT_YET}"
+        return Flaw(place, fault, LATER_VALUES[key, error["input"]])
+    mark = subject.marks.nearest(place)
+    nouns = [noun_of(each["type"]) for each in errors]
+    if len(errors) > 1 and all(nouns):
+        return Flaw(place, *neither(error["input"], nouns, mark))
+    worded = next((each for each, noun in zip(errors, nouns, strict=True) if not noun), error)
+    return Flaw(place, *explain(worded, shape_at(model, loc), mark, key))
+
+
+def _missing(model: type[BaseModel], loc: Loc, place: Loc) -> Flaw:
+    key = str(loc[-1])
+    description = shape_at(model, loc).get("description", "")
+    mend = f"Add '{key}': {description}" if description else f"Add '{key}'"
+    return Flaw(place, f"the key '{key}' is missing", mend, is_missing=True)
+
+
+def _unknown(shape: Shape, subject: Subject, loc: Loc) -> Flaw:
+    key = str(loc[-1])
+    later = later_key(key)
+    if later:
+        return Flaw(subject.base + loc, *later, is_unknown=True)
+    owner = subject.title if subject.title and len(loc) == 1 else "it"
+    keys = [*shape.get("properties", {}), *(subject.also if len(loc) == 1 else ())]
+    fault = f"there is no key '{key}'" if owner == "it" else f"{owner} has no key '{key}'"
+    mend = choices(key, keys, "Keys")
+    return Flaw(subject.base + loc, fault, mend, is_unknown=True)
+
+
+def _booleans_for_numbers(model: type[BaseModel], subject: Subject) -> Iterator[Flaw]:
+    """Find booleans where a number is expected: pydantic would take ``yes`` for 1."""
+    for loc, value in _leaves(subject.value):
+        if isinstance(value, bool):
+            shape = shape_at(model, loc)
+            if is_number(shape):
+                place = subject.base + loc
+                mark = subject.marks.nearest(place)
+                noun = "a whole number" if shape.get("type") == "integer" else "a number"
+                yield Flaw(place, *wrong_type(value, noun, shape, mark, str(loc[-1])))
+
+
+def _leaves(value: Any, loc: Loc = ()) -> Iterator[tuple[Loc, Any]]:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from _leaves(item, (*loc, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _leaves(item, (*loc, index))
+    else:
+        yield loc, value
+
+
+def _loc_in_file(loc: Loc, value: Any, *, keep_last: bool) -> Loc:
+    """Return the part of pydantic's path that stands in the file: no unions, no made-up lists."""
+    found: list[str | int] = []
+    here = value
+    for part in loc[:-1] if keep_last else loc:
+        is_key = isinstance(here, dict) and part in here
+        is_index = isinstance(here, list) and isinstance(part, int) and part < len(here)
+        if is_key or is_index:
+            found.append(part)
+            here = here[part]
+    return (*found, loc[-1]) if keep_last else tuple(found)

@@ -1,0 +1,126 @@
+"""Kinds of stage for the corpus: ports and options only, so that messages do not depend on ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from edgert.stages.base import Source, Stage, StageOptions
+from edgert.stages.registry import Registry
+
+
+class CameraOptions(StageOptions):
+    uri: str = Field(description="What is read: a file or an address.")
+    fps: float | None = Field(None, gt=0, le=1000, description="Frames per second.")
+
+
+class Camera(Source):
+    """Frames from a camera."""
+
+    outputs: ClassVar[Mapping[str, str]] = {"image": "image"}
+    options = CameraOptions
+
+
+class ScaleOptions(StageOptions):
+    width: int = Field(640, ge=1, le=8192, description="Width in pixels.")
+    mode: Literal["letterbox", "stretch"] = Field("letterbox", description="How it is fitted.")
+    is_fast: bool = Field(False, description="Whether to prefer speed.")
+    mean: tuple[float, ...] = Field((), max_length=4, description="Subtracted per channel.")
+
+
+class Scale(Stage):
+    """Makes a model's input of an image."""
+
+    inputs: ClassVar[Mapping[str, str]] = {"image": "image"}
+    outputs: ClassVar[Mapping[str, str]] = {"tensor": "tensors", "preview?": "image"}
+    options = ScaleOptions
+
+
+class DetectorOptions(StageOptions):
+    model: str = Field(description="A model.")
+    requests: int = Field(1, ge=1, le=64, description="Requests in flight.")
+    device: tuple[str, ...] = Field(("CPU",), description="Devices in order.")
+    options: dict[str, Any] = Field({}, description="Options of the backend.")
+
+    @field_validator("device", mode="before")
+    @classmethod
+    def _one_or_more(cls, value: Any) -> Any:
+        return (value,) if isinstance(value, str) else value
+
+
+class Detector(Stage):
+    """Runs a model."""
+
+    inputs: ClassVar[Mapping[str, str]] = {"tensor": "tensors"}
+    outputs: ClassVar[Mapping[str, str]] = {"outputs": "tensors"}
+    options = DetectorOptions
+
+
+class Area(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    left: float = Field(0, ge=0, le=1, description="Left border.")
+    right: float = Field(1, ge=0, le=1, description="Right border.")
+
+    @field_validator("right")
+    @classmethod
+    def _not_zero(cls, value: float) -> float:
+        if value == 0:
+            raise ValueError("an area that ends at 0 is empty. Give a larger 'right'")
+        return value
+
+
+class PeopleOptions(StageOptions):
+    threshold: float = Field(0.5, ge=0, le=1, description="Least score.")
+    labels: tuple[str, ...] | None = Field(None, description="Labels that are kept.")
+    area: Area = Field(Area(), description="Where to look.")
+
+
+class People(Stage):
+    """Finds people in a model's outputs."""
+
+    inputs: ClassVar[Mapping[str, str]] = {"raw": "tensors"}
+    outputs: ClassVar[Mapping[str, str]] = {"detections": "detections"}
+    options = PeopleOptions
+
+
+class ResultsOptions(StageOptions):
+    path: str = Field("-", description="Where lines are written.")
+
+
+class Results(Stage):
+    """Writes lines."""
+
+    inputs: ClassVar[Mapping[str, str]] = {"detections": "detections"}
+    options = ResultsOptions
+
+
+class Draw(Stage):
+    """Draws boxes on images."""
+
+    inputs: ClassVar[Mapping[str, str]] = {"image": "image", "detections?": "detections"}
+
+
+class Count(Stage):
+    """Counts frames of any sort."""
+
+    inputs: ClassVar[Mapping[str, str]] = {"frames": "*"}
+
+
+class Idle(Stage):
+    """Takes detections if there are any."""
+
+    inputs: ClassVar[Mapping[str, str]] = {"detections?": "detections"}
+
+
+KINDS = {
+    f"test.{name}": f"kinds:{name.capitalize()}"
+    for name in ("camera", "scale", "detector", "people", "results", "draw", "count", "idle")
+}
+
+
+def corpus_kinds() -> Registry:
+    """Return the registry of this file's kinds and of ``package.module:Class``, without ours."""
+    return Registry(KINDS, built_in={})
