@@ -1,1 +1,1 @@
-"""TODO"""
+"""Stages that let results through, or not."""

@@ -1,1 +1,1 @@
-"""TODO"""
+"""Stages that make results of a model's outputs."""

@@ -1,1 +1,1 @@
-"""TODO"""
+"""Stages that make a model's input."""

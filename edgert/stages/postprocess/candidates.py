@@ -1,0 +1,55 @@
+"""What a family's decoder finds in the outputs of a model, before anything is sorted out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, NamedTuple, Protocol
+
+import numpy as np
+
+from edgert.transport.slot import Array
+
+
+class Candidates(NamedTuple):
+    """Boxes that may be detections: those at or above the threshold, in any order.
+
+    Attributes:
+        boxes: f64 [N, 4], x1, y1, x2, y2 in pixels of the model's input (f64, so that no
+            number a model may give overflows on its way).
+        scores: [N].
+        classes: Whole numbers [N], as the model counts them.
+    """
+
+    boxes: Array
+    scores: Array
+    classes: Array
+
+
+class Decoder(Protocol):
+    """Reads the outputs of one family of models.
+
+    Attributes:
+        overlaps: Whether one object may have several boxes, so that NMS has to follow.
+    """
+
+    overlaps: ClassVar[bool]
+
+    def decode(self, tensors: Mapping[str, Array]) -> Candidates:
+        """Return every box whose score reaches the threshold; keep no view of ``tensors``."""
+        ...
+
+
+def corners(centre_x: Array, centre_y: Array, width: Array, height: Array) -> Array:
+    """Return f64 [N, 4] (x1, y1, x2, y2) of boxes given by centre and size."""
+    boxes = np.empty((len(centre_x), 4))
+    half_width, half_height = width * 0.5, height * 0.5
+    boxes[:, 0] = centre_x - half_width
+    boxes[:, 1] = centre_y - half_height
+    boxes[:, 2] = centre_x + half_width
+    boxes[:, 3] = centre_y + half_height
+    return boxes
+
+
+def without_batch(array: Array) -> Array:
+    """Return [rows, columns] of an output with or without its batch of one."""
+    return array[0] if array.ndim == 3 else array

@@ -1,0 +1,194 @@
+"""``postprocess.detection``: a model's outputs become boxes in pixels of the source frame."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, ClassVar, Literal
+
+import msgspec
+import numpy as np
+from pydantic import Field
+
+from edgert.models.describe import ModelDescription
+from edgert.stages.base import (
+    Inputs,
+    Outputs,
+    PlanContext,
+    Ports,
+    Stage,
+    StageContext,
+    StageOptions,
+)
+from edgert.stages.geometry import clip_boxes, map_boxes
+from edgert.stages.postprocess.candidates import Candidates, Decoder
+from edgert.stages.postprocess.head import Head, fit, input_size, merge, read_labels
+from edgert.stages.postprocess.ssd import SsdDecoder
+from edgert.stages.postprocess.yolo import YoloDecoder, YoloNmsFreeDecoder
+from edgert.stages.postprocess.yolox import YoloxDecoder
+from edgert.tensor import IDENTITY, PortSpec, TensorSpec
+from edgert.transport.slot import Array
+
+DECODERS: dict[str, Callable[[Head, float], Decoder]] = {
+    "ssd": SsdDecoder,
+    "yolox": YoloxDecoder,
+    "yolo": YoloDecoder,
+    "yolo-nms-free": YoloNmsFreeDecoder,
+}
+# Boxes are cut to so many times the model's input before NMS: a wild one does not blur the others.
+_SANE = 16.0
+Pixels = Annotated[int, Field(ge=1, le=16384)]
+Stride = Annotated[int, Field(ge=1, le=1024)]
+
+
+class DetectionOptions(StageOptions):
+    """Options of ``postprocess.detection``; what is left out comes from the model's metadata."""
+
+    threshold: float = Field(0.4, gt=0, le=1, description="Lowest score of a detection.")
+    iou: float = Field(
+        0.45, ge=0, le=1, description="Of two boxes that overlap by more, only the better stays."
+    )
+    agnostic: bool = Field(
+        default=False, description="Whether boxes of different classes suppress each other too."
+    )
+    max_detections: int = Field(
+        100, ge=1, le=10_000, description="At most so many detections a frame, the best ones."
+    )
+    model: str | None = Field(
+        None, description="Model whose metadata is used; else the one whose outputs arrive."
+    )
+    family: Literal["ssd", "yolox", "yolo", "yolo-nms-free"] | None = Field(
+        None, description="How the outputs are to be read."
+    )
+    tensors: dict[str, str] | None = Field(
+        None,
+        description="Role -> name of the output. ssd: `boxes`, `classes`, `scores`, `count`; the "
+        "others: `predictions`.",
+    )
+    labels: tuple[str, ...] | str | None = Field(
+        None, description="Name of each class, or a text file with one on each line."
+    )
+    strides: tuple[Stride, ...] | None = Field(None, description="Strides of yolox's heads.")
+    normalised: bool | None = Field(
+        None, description="Whether the model's boxes are 0-1 of its input instead of pixels."
+    )
+    class_offset: int | None = Field(
+        None, ge=0, le=1000, description="Number of the model's first labelled class."
+    )
+    size: tuple[Pixels, Pixels] | None = Field(
+        None, description="`[width, height]` of the model's input, where it is not known."
+    )
+
+    def overrides(self) -> dict[str, Any]:
+        """Return what was given of the model's head, but its labels."""
+        keys = ("family", "tensors", "strides", "normalised", "class_offset")
+        return {key: value for key in keys if (value := getattr(self, key)) is not None}
+
+
+class DetectionPostprocess(Stage):
+    """Find the detections in a model's outputs, as boxes in pixels of the source frame."""
+
+    inputs: ClassVar = {"raw": "tensors"}
+    outputs: ClassVar = {"detections": "detections"}
+    options: ClassVar = DetectionOptions
+
+    def __init__(self, options: DetectionOptions, context: StageContext) -> None:
+        super().__init__(options, context)
+        self.settings: DetectionOptions = options
+
+    @classmethod
+    def plan(
+        cls, options: DetectionOptions, inputs: Ports, context: PlanContext
+    ) -> dict[str, PortSpec]:
+        """Say how many detections there may be, and put into attributes how they are found."""
+        port, where = inputs["raw"], f"{context.place}, input 'raw'"
+        described = _describe(options, port, context)
+        given = options.overrides()
+        if options.labels is not None:
+            given["labels"] = read_labels(options.labels, context)
+        wanted = merge(described.detection if described else None, given, where)
+        head = fit(wanted, input_size(described, options.size, where), port, where)
+        return {"detections": detections_port(options.max_detections, wanted.labels, head)}
+
+    def open(self) -> None:
+        """Import OpenCV and make the decoder."""
+        import cv2
+
+        from edgert.stages.postprocess.nms import suppress
+
+        cv2.setNumThreads(self.context.threads)
+        attributes = self.context.outputs["detections"].attributes
+        self._head = msgspec.convert(attributes["head"], Head)
+        self._decoder = DECODERS[self._head.family](self._head, self.settings.threshold)
+        self._suppress = suppress
+        width, height = self._head.width * _SANE, self._head.height * _SANE
+        self._sane = np.array((width, height, width, height))
+        self._has_warned = False
+
+    def process(self, inputs: Inputs, outputs: Outputs) -> None:
+        """Write the detections of one frame, best first."""
+        sample, loan = inputs["raw"], outputs["detections"]
+        header = sample.header
+        with np.errstate(all="ignore"):  # a model may give anything; what is no number is dropped
+            found = self._sort_out(self._decoder.decode(sample.tensors))
+        boxes = map_boxes(found.boxes, header.transform)
+        boxes = clip_boxes(boxes, header.width, header.height).astype(np.float32)
+        inside = ((boxes[:, 2] > boxes[:, 0]) & (boxes[:, 3] > boxes[:, 1])).nonzero()[0]
+        count = len(inside)
+        loan.tensor("boxes", (count, 4))[...] = boxes[inside]
+        loan.tensor("scores", (count,))[...] = found.scores[inside]
+        loan.tensor("classes", (count,))[...] = found.classes[inside]
+        loan.set_header(header._replace(transform=IDENTITY))
+
+    def _sort_out(self, found: Candidates) -> Candidates:
+        """Return the best detections: whole boxes of known classes, one for each object."""
+        boxes = np.clip(found.boxes, -self._sane, self._sane)
+        classes = found.classes.astype(np.int32) - np.int32(self._head.class_offset)
+        is_known = (classes >= 0) & (classes < self._head.classes)
+        is_whole = (boxes[:, 2] > boxes[:, 0]) & (boxes[:, 3] > boxes[:, 1])  # NaN is not
+        if not self._has_warned and not is_known.all():
+            self._warn(found.classes[~is_known])
+        good = (is_known & is_whole & (found.scores < np.inf)).nonzero()[0]
+        found = Candidates(boxes[good], found.scores[good], classes[good])
+        kept = self._order(found)[: self.settings.max_detections]
+        return Candidates(found.boxes[kept], found.scores[kept], found.classes[kept])
+
+    def _order(self, found: Candidates) -> Array:
+        if not self._decoder.overlaps:
+            return np.argsort(-found.scores, kind="stable")
+        classes = np.zeros_like(found.classes) if self.settings.agnostic else found.classes
+        return self._suppress(found.boxes, found.scores, classes, self.settings.iou)
+
+    def _warn(self, unknown: Array) -> None:
+        self._has_warned = True
+        self.context.log.warning(
+            "%s: the model gives class %g and there are %d labels: such boxes are left out",
+            self.context.place,
+            unknown[0],
+            self._head.classes,
+        )
+
+
+def detections_port(most: int, labels: tuple[str, ...], head: Head) -> PortSpec:
+    """Return a port of up to ``most`` detections a frame."""
+    tensors = {
+        "boxes": TensorSpec("f32", (most, 4)),
+        "scores": TensorSpec("f32", (most,)),
+        "classes": TensorSpec("i32", (most,)),
+    }
+    attributes = {"labels": list(labels), "head": msgspec.to_builtins(head)}
+    return PortSpec("detections", tensors, attributes=attributes)
+
+
+def _describe(
+    options: DetectionOptions, port: PortSpec, context: PlanContext
+) -> ModelDescription | None:
+    """Return the model whose outputs arrive; None where nobody says which one that is."""
+    named = port.attributes.get("model")
+    model = options.model or named
+    if model is None:
+        return None
+    shapes: dict[str, Any] = {}
+    if model == named:
+        shapes = port.attributes.get("model_file", {}).get("shapes", {})
+    described: ModelDescription = context.models.describe(model, shapes)
+    return described

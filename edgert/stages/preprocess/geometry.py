@@ -1,0 +1,58 @@
+"""Where a picture lands in a model's input, and the way back."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Literal, NamedTuple, get_args
+
+from edgert.stages.geometry import Affine, Size
+
+Resize = Literal["letterbox-centre", "letterbox-top-left", "stretch"]
+RESIZES: tuple[str, ...] = get_args(Resize)
+
+
+class Placement(NamedTuple):
+    """The rectangle of the model's input that shows the picture; the rest is border.
+
+    Attributes:
+        left: First column of the picture.
+        top: First row of the picture.
+        width: Columns of the picture, at least 1.
+        height: Rows of the picture, at least 1.
+        to_source: From pixels of the model's input to pixels of the picture.
+    """
+
+    left: int
+    top: int
+    width: int
+    height: int
+    to_source: Affine
+
+
+@lru_cache(maxsize=64)
+def place(resize: str, source: Size, target: Size, *, scale_up: bool = True) -> Placement:
+    """Fit a picture into a model's input.
+
+    A letterbox keeps the aspect as nearly as whole pixels allow: the scaled size is rounded to the
+    nearest pixel, and the way back uses the scale that really came of it, on each axis its own.
+
+    Args:
+        resize: One of ``RESIZES``. ``letterbox-centre`` puts an odd border's extra pixel right and
+            below.
+        source: Width and height of the picture.
+        target: Width and height of the model's input.
+        scale_up: Whether a letterbox enlarges a picture smaller than the input.
+    """
+    width, height = target
+    if resize != "stretch":
+        ratio = min(width / source[0], height / source[1])
+        if not scale_up:
+            ratio = min(ratio, 1.0)
+        width = max(1, round(source[0] * ratio))
+        height = max(1, round(source[1] * ratio))
+    is_centred = resize == "letterbox-centre"
+    left = (target[0] - width) // 2 if is_centred else 0
+    top = (target[1] - height) // 2 if is_centred else 0
+    back_x, back_y = source[0] / width, source[1] / height
+    to_source = (back_x, 0.0, -left * back_x, 0.0, back_y, -top * back_y)
+    return Placement(left, top, width, height, to_source)

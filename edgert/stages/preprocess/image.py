@@ -1,0 +1,154 @@
+"""``preprocess.image``: a frame's picture becomes a model's input."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+import msgspec
+from pydantic import ConfigDict, Field, FiniteFloat, model_validator
+
+from edgert.errors import UserError
+from edgert.models.describe import ImageInput
+from edgert.stages.base import (
+    Inputs,
+    Outputs,
+    PlanContext,
+    Ports,
+    Stage,
+    StageContext,
+    StageOptions,
+)
+from edgert.stages.geometry import compose
+from edgert.stages.preprocess.geometry import Resize
+from edgert.stages.preprocess.target import find_model, resolve
+from edgert.tensor import PIXEL_FORMATS, PortSpec
+
+PLANES = frozenset(plane for planes in PIXEL_FORMATS.values() for plane in planes)
+Pixels = Annotated[int, Field(ge=1, le=16384)]
+
+
+class ImagePreprocessOptions(StageOptions):
+    """Options of ``preprocess.image``; what is left out comes from the model's own metadata."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+    feeds: str | None = Field(
+        None, alias="for", description="Stage whose model is fed; its input is written directly."
+    )
+    model: str | None = Field(
+        None,
+        description="Model that is fed, where no stage of this file runs it (instead of `for`).",
+    )
+    tensor: str | None = Field(
+        None, description="Input of the model that takes the picture, where it has several."
+    )
+    size: tuple[Pixels, Pixels] | None = Field(
+        None, description="`[width, height]` of the model's input, where the model leaves it open."
+    )
+    resize: Resize | None = Field(
+        None,
+        description="`letterbox-centre` and `letterbox-top-left` keep the aspect, `stretch` not.",
+    )
+    scale_up: bool = Field(
+        default=True, description="Whether a letterbox enlarges pictures smaller than the input."
+    )
+    pad: int | None = Field(
+        None, ge=0, le=255, description="Level of the letterbox's border, before `scale`."
+    )
+    colour: Literal["RGB", "BGR", "GRAY"] | None = Field(
+        None, description="Order of the model's channels."
+    )
+    layout: Literal["NCHW", "NHWC"] | None = Field(
+        None, description="Order of the input's dimensions; told from its shape where that can be."
+    )
+    scale: FiniteFloat | None = Field(
+        None,
+        description="Factor on levels 0-255: 1 leaves them, 0.00392157 makes them 0-1.",
+    )
+    mean: tuple[FiniteFloat, ...] | None = Field(
+        None, description="Subtracted after `scale`: one number, or one for each channel."
+    )
+    std: tuple[FiniteFloat, ...] | None = Field(
+        None, description="Divided by after `mean`: one number, or one for each channel."
+    )
+    dtype: Literal["u8", "i8", "f16", "f32"] | None = Field(
+        None, description="Element type that the input must have; a model that differs is a fault."
+    )
+    interpolation: Literal["linear", "area"] = Field(
+        "linear",
+        description="`linear` as detectors are mostly fed; `area` shrinks smoothly, and slowly.",
+    )
+
+    @model_validator(mode="after")
+    def _one_model(self) -> Self:
+        if (self.feeds is None) == (self.model is None):
+            msg = "give `for: STAGE` (the stage that runs the model) or `model: NAME`, one of them"
+            raise ValueError(msg)
+        return self
+
+    def overrides(self) -> dict[str, Any]:
+        """Return what was given of the model's input."""
+        keys = (
+            "tensor", "size", "resize", "pad", "colour", "layout", "scale", "mean", "std", "dtype",
+        )  # fmt: skip
+        return {key: value for key in keys if (value := getattr(self, key)) is not None}
+
+
+class ImagePreprocess(Stage):
+    """Scale a picture into a model's input, with the colours, layout and values it wants."""
+
+    inputs: ClassVar = {"image": "image"}
+    outputs: ClassVar = {"tensor": "tensors"}
+    options: ClassVar = ImagePreprocessOptions
+
+    def __init__(self, options: ImagePreprocessOptions, context: StageContext) -> None:
+        super().__init__(options, context)
+        self.settings: ImagePreprocessOptions = options
+
+    @classmethod
+    def plan(
+        cls, options: ImagePreprocessOptions, inputs: Ports, context: PlanContext
+    ) -> dict[str, PortSpec]:
+        """Say what is written: exactly the model's input."""
+        described, model = find_model(options.feeds, options.model, context)
+        target = resolve(described, model, options.overrides(), context.place)
+        _check_planes(inputs["image"], target.name, context.place)
+        attributes = {"image": msgspec.to_builtins(target.image)}
+        tensors = {target.image.tensor: target.spec}
+        return {"tensor": PortSpec("tensors", tensors, attributes=attributes)}
+
+    def open(self) -> None:
+        """Import OpenCV and make the writer."""
+        import cv2
+
+        from edgert.stages.preprocess.convert import InputWriter
+
+        cv2.setNumThreads(self.context.threads)
+        port = self.context.outputs["tensor"]
+        image = msgspec.convert(port.attributes["image"], ImageInput)
+        self._writer = InputWriter(
+            image,
+            port.tensors[image.tensor],
+            self.settings.interpolation,
+            scale_up=self.settings.scale_up,
+        )
+
+    def process(self, inputs: Inputs, outputs: Outputs) -> None:
+        """Write one picture, and into the header the way from the input back to the source."""
+        sample, loan = inputs["image"], outputs["tensor"]
+        header = sample.header
+        placed = self._writer.write(sample.tensors, header, loan)
+        to_source = compose(header.transform, placed.to_source)
+        loan.set_header(header._replace(transform=to_source))
+
+
+def _check_planes(port: PortSpec, target: str, place: str) -> None:
+    strange = [
+        f"{name} ({spec})"
+        for name, spec in port.tensors.items()
+        if name not in PLANES or spec.dtype != "u8"
+    ]
+    if strange or not port.tensors:
+        fault = f"the image that arrives has {', '.join(strange) or 'no planes'}"
+        mend = f"To fill {target} it needs u8 planes: {', '.join(sorted(PLANES))}"
+        raise UserError(f"{place}, input 'image'", fault, mend)

@@ -1,0 +1,200 @@
+"""What a model wants as its picture: by its own metadata and the options, checked by its input."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from edgert.errors import Fault, ModelError, PipelineError, UserError
+from edgert.models.describe import ImageInput, ModelDescription
+from edgert.stages.base import PlanContext
+from edgert.stages.preprocess.colour import CHANNELS, exact_values
+from edgert.stages.preprocess.geometry import RESIZES
+from edgert.tensor import TensorSpec
+
+DTYPES = ("u8", "i8", "f16", "f32")
+_LIMITS = {"u8": (0, 255), "i8": (-128, 127)}
+_MUST_BE_GIVEN = ("resize", "colour", "scale")
+
+
+class Target(msgspec.Struct, frozen=True):
+    """One picture input of one model.
+
+    Attributes:
+        name: How errors call it: ``the input 'images' of model 'yolox-nano'``.
+        image: How the picture becomes the input.
+        spec: Element type and shape, every size known.
+    """
+
+    name: str
+    image: ImageInput
+    spec: TensorSpec
+
+
+def find_model(
+    stage: str | None, model: str | None, context: PlanContext
+) -> tuple[ModelDescription, str]:
+    """Return the model that is fed, and how errors name it.
+
+    Raises:
+        UserError: There is no such stage, or it runs no model, or the model cannot be described.
+    """
+    if stage is None:
+        return context.models.describe(model or "", {}), f"model {model!r}"
+    if stage not in context.stages:
+        near = difflib.get_close_matches(stage, context.stages, 1)
+        mend = f"Did you mean {near[0]!r}?" if near else f"Stages: {', '.join(context.stages)}"
+        raise UserError(f"{context.place}, for", f"there is no stage {stage!r}", mend)
+    options = context.stages[stage]
+    fed = getattr(options, "model", None)
+    if fed is None:
+        mend = "Name the stage that runs the model, or give `model:` instead of `for:`"
+        raise UserError(f"{context.place}, for", f"stage {stage!r} runs no model", mend)
+    described = context.models.describe(fed, getattr(options, "shape", None) or {})
+    return described, f"model {fed!r} of stage {stage!r}"
+
+
+def resolve(
+    described: ModelDescription, model: str, given: Mapping[str, Any], where: str
+) -> Target:
+    """Return what the model wants, where ``given`` goes before the model's own metadata.
+
+    Args:
+        described: The model.
+        model: How errors name it.
+        given: The options that were given: fields of ``ImageInput``, ``size`` and ``dtype``.
+        where: The place of errors.
+
+    Raises:
+        UserError: Something is neither known nor given, or does not fit the model's input.
+    """
+    tensor = _choose_tensor(described, model, given.get("tensor"), where)
+    name = f"the input {tensor!r} of {model}"
+    spec = described.inputs[tensor]
+    known = described.image if described.image and described.image.tensor == tensor else None
+    fields = _merge(known, given, name, where)
+    layout = fields.setdefault("layout", _layout_of(spec, name, where))
+    image = ImageInput(tensor=tensor, **fields)
+    filled = _fill(spec, layout, given.get("size"), tensor, name, where)
+    faults = [
+        *_shape_faults(image, filled, given, name),
+        *_value_faults(image, filled.dtype, name),
+    ]
+    if faults:
+        raise PipelineError([Fault(where, fault, mend) for fault, mend in faults])
+    return Target(name, image, filled)
+
+
+def _choose_tensor(described: ModelDescription, model: str, wanted: str | None, where: str) -> str:
+    names = ", ".join(described.inputs)
+    if wanted is None and described.image is not None:
+        wanted = described.image.tensor
+    if wanted is None and len(described.inputs) == 1:
+        return next(iter(described.inputs))
+    if wanted is None:
+        fault = f"{model} has {len(described.inputs)} inputs"
+        raise UserError(where, fault, f"Name one by `tensor:`: {names}")
+    if wanted not in described.inputs:
+        raise UserError(where, f"{model} has no input {wanted!r}", f"Its inputs: {names}")
+    return wanted
+
+
+def _merge(
+    known: ImageInput | None, given: Mapping[str, Any], name: str, where: str
+) -> dict[str, Any]:
+    fields: dict[str, Any] = msgspec.structs.asdict(known) if known else {}
+    fields.pop("tensor", None)
+    fields |= {key: given[key] for key in ImageInput.__struct_fields__ if key in given}
+    fields.pop("tensor", None)
+    missing = [key for key in _MUST_BE_GIVEN if key not in fields]
+    if missing:
+        fault = f"nothing is known of how {name} wants its picture"
+        raise UserError(where, fault, f"Give {', '.join(f'`{key}:`' for key in missing)}")
+    return fields
+
+
+def _layout_of(spec: TensorSpec, name: str, where: str) -> str:
+    if len(spec.shape) != 4:
+        fault = f"{name} is {spec}, and a picture needs four dimensions"
+        raise ModelError(where, fault, "Choose another model, or another input by `tensor:`")
+    is_nchw, is_nhwc = spec.shape[1] in (1, 3), spec.shape[3] in (1, 3)
+    if is_nchw == is_nhwc:
+        fault = f"the layout of {name}, {spec}, cannot be told from its shape"
+        raise UserError(where, fault, "Give `layout: NCHW` or `layout: NHWC`")
+    return "NCHW" if is_nchw else "NHWC"
+
+
+def _fill(
+    spec: TensorSpec,
+    layout: str,
+    size: tuple[int, int] | None,
+    tensor: str,
+    name: str,
+    where: str,
+) -> TensorSpec:
+    """Fill what the model leaves open: a batch of one, and width and height from ``size``."""
+    shape = [1 if spec.shape[0] is None else spec.shape[0], *spec.shape[1:]]
+    at_height, at_width = (2, 3) if layout == "NCHW" else (1, 2)
+    if size is not None:
+        shape[at_width] = shape[at_width] or size[0]
+        shape[at_height] = shape[at_height] or size[1]
+    if None in shape:
+        example = [1, 3, 416, 416] if layout == "NCHW" else [1, 416, 416, 3]
+        mend = f"Fix it at the stage that runs the model, such as `shape: {{{tensor}: {example}}}`"
+        raise ModelError(where, f"{name} leaves its size open: {spec}", mend)
+    return TensorSpec(spec.dtype, tuple(shape))
+
+
+def _shape_faults(
+    image: ImageInput, spec: TensorSpec, given: Mapping[str, Any], name: str
+) -> list[tuple[str, str]]:
+    is_nchw = image.layout == "NCHW"
+    batch, channels = spec.shape[0], spec.shape[1 if is_nchw else 3]
+    size = spec.shape[3:1:-1] if is_nchw else spec.shape[2:0:-1]
+    faults = []
+    if batch != 1:
+        fault = f"{name} is {spec}: a batch of {batch}, and preprocess.image writes one picture"
+        faults.append((fault, "Fix its first dimension to 1 by `shape:` where the model runs"))
+    if channels != CHANNELS[image.colour]:
+        fault = f"{name} is {spec} with {channels} channels as {image.layout}"
+        mend = f"colour {image.colour} has {CHANNELS[image.colour]}: mend `colour:` or `layout:`"
+        faults.append((fault, mend))
+    if "size" in given and tuple(given["size"]) != size:
+        wanted = "x".join(map(str, given["size"]))
+        fault = f"size {wanted} does not fit {name}, which is {spec}"
+        faults.append((fault, f"It takes {size[0]}x{size[1]}: leave `size:` out"))
+    if given.get("dtype", spec.dtype) != spec.dtype:
+        fault = f"dtype {given['dtype']} does not fit {name}, which is {spec}"
+        faults.append((fault, "Leave `dtype:` out"))
+    return faults
+
+
+def _value_faults(image: ImageInput, dtype: str, name: str) -> list[tuple[str, str]]:
+    if image.resize not in RESIZES:
+        return [(f"{name} wants resize {image.resize!r}", f"Known: {', '.join(RESIZES)}")]
+    if dtype not in DTYPES:
+        return [(f"{name} takes {dtype} elements", f"A picture can be {', '.join(DTYPES)}")]
+    channels = CHANNELS[image.colour]
+    lengths = [
+        (f"`{key}:` has {len(values)} values and {name} has {channels} channels", "Give one each")
+        for key, values in (("mean", image.mean), ("std", image.std))
+        if len(values) not in (0, 1, channels)
+    ]
+    return lengths or _range_faults(image, dtype, name)
+
+
+def _range_faults(image: ImageInput, dtype: str, name: str) -> list[tuple[str, str]]:
+    if 0 in image.std:
+        return [(f"`std:` of {name} has a zero", "Give what each channel is divided by")]
+    if dtype not in _LIMITS:
+        return []
+    values = exact_values(image)
+    low, high = float(values.min()), float(values.max())
+    least, most = _LIMITS[dtype]
+    if low < least - 0.5 or high > most + 0.5 or high - low < 16:
+        said = f"values from {low:g} to {high:g} do not fit {name}, which holds {dtype}"
+        return [(said, f"Mend `scale:`, `mean:` or `std:` for {least} to {most}")]
+    return []
