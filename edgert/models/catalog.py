@@ -1,0 +1,196 @@
+"""The catalog: models and sample videos known by name, each with its source and checksum."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from functools import cache
+from importlib.resources import files
+from pathlib import PurePosixPath
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+import msgspec
+import yaml
+
+from edgert.errors import MediaError, ModelError
+from edgert.models.describe import DetectionHead, ImageInput
+from edgert.tensor import TensorSpec
+
+SAMPLE_PREFIX = "sample:"
+Sha256 = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+Bytes = Annotated[int, msgspec.Meta(gt=0)]
+Format = Literal["onnx", "openvino-ir", "tensorflow", "tflite"]
+
+
+class PypiSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="pypi"):
+    """A file inside a wheel of the Python package index.
+
+    Attributes:
+        package: Name of the package.
+        version: The one version that has this file.
+        file: Path inside the wheel.
+    """
+
+    package: str
+    version: str
+    file: str
+
+    @property
+    def filename(self) -> str:
+        """Name of the file itself."""
+        return PurePosixPath(self.file).name
+
+
+class HttpsSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="https"):
+    """A file behind a URL.
+
+    Attributes:
+        urls: Where it is; each is tried until one gives the file of the right checksum.
+        member: Path inside the archive that the URL gives; empty where it gives the file itself.
+    """
+
+    urls: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
+    member: str = ""
+
+    def __post_init__(self) -> None:
+        for url in self.urls:
+            if urlsplit(url).scheme != "https":
+                raise ValueError(f"'{url}' is not an https URL")
+
+    @property
+    def filename(self) -> str:
+        """Name of the file itself."""
+        return PurePosixPath(self.member or urlsplit(self.urls[0]).path).name
+
+
+Source = PypiSource | HttpsSource
+
+
+class Item(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A file that is known by name.
+
+    Attributes:
+        name: As the user says it.
+        description: One line.
+        licence: SPDX name.
+        sha256: Checksum, lower-case hex.
+        size_bytes: Its exact size; 0 where it is not known (a URL of the user's).
+        source: Where it comes from.
+    """
+
+    name: str
+    description: str
+    licence: str
+    sha256: Sha256
+    size_bytes: int
+    source: Source
+
+    @property
+    def filename(self) -> str:
+        """Name of the file, as its source has it."""
+        return self.source.filename
+
+
+class Sample(Item, frozen=True):
+    """A sample video, named ``sample:NAME``."""
+
+    size_bytes: Bytes
+
+
+class ModelEntry(Item, frozen=True):
+    """A model of the catalog, with what preprocess and postprocess must know.
+
+    Attributes:
+        format: Kind of file.
+        inputs: As the file declares them, open dimensions as None.
+        outputs: With the shapes of ``shape`` fixed.
+        shape: Sizes for inputs that the file leaves open; used where the user gives none.
+        image: How pictures go in.
+        detection: How detections come out; None for other tasks.
+    """
+
+    size_bytes: Bytes
+    format: Format
+    inputs: dict[str, TensorSpec]
+    outputs: dict[str, TensorSpec]
+    shape: dict[str, list[int]] = {}
+    image: ImageInput | None = None
+    detection: DetectionHead | None = None
+
+    @property
+    def fixed_inputs(self) -> dict[str, TensorSpec]:
+        """Inputs with the default sizes filled in."""
+        return {
+            name: TensorSpec(spec.dtype, tuple(self.shape.get(name, spec.shape)))
+            for name, spec in self.inputs.items()
+        }
+
+
+class Catalog(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Everything known by name."""
+
+    models: dict[str, ModelEntry]
+    samples: dict[str, Sample]
+
+    def model(self, name: str) -> ModelEntry:
+        """Return a model by its name.
+
+        Raises:
+            ModelError: There is none; the near miss is named.
+        """
+        if name not in self.models:
+            raise ModelError(f"model '{name}'", *_unknown(name, list(self.models), "model"))
+        return self.models[name]
+
+    def sample(self, name: str) -> Sample:
+        """Return a sample video by its name, with or without ``sample:``.
+
+        Raises:
+            MediaError: There is none; the near miss is named.
+        """
+        bare = name.removeprefix(SAMPLE_PREFIX)
+        if bare not in self.samples:
+            place = f"'{SAMPLE_PREFIX}{bare}'"
+            raise MediaError(place, *_unknown(bare, list(self.samples), "sample"))
+        return self.samples[bare]
+
+    def model_of(self, sha256: str) -> ModelEntry | None:
+        """Return the model whose file has this checksum."""
+        return next((one for one in self.models.values() if one.sha256 == sha256), None)
+
+
+def _unknown(name: str, known: list[str], what: str) -> tuple[str, str]:
+    near = get_close_matches(name, known, n=1)
+    guess = f"did you mean '{near[0]}'? " if near else ""
+    return (
+        f"is neither a {what} of the catalog nor a file",
+        f"{guess}`edgert models list` names all of them",
+    )
+
+
+@cache
+def load_catalog() -> Catalog:
+    """Return the catalog that the package ships."""
+    return parse_catalog((files("edgert.models") / "catalog.yaml").read_text("utf-8"))
+
+
+def parse_catalog(text: str) -> Catalog:
+    """Return the catalog written in ``text``.
+
+    Raises:
+        msgspec.ValidationError: An entry is not as it must be.
+    """
+    raw: dict[str, dict[str, dict[str, Any]]] = yaml.safe_load(text)
+    for group in raw.values():
+        for name, entry in group.items():
+            entry["name"] = name
+    for entry in raw["models"].values():
+        if "detection" in entry:
+            entry["detection"]["labels"] = _labels(entry["detection"].get("labels"))
+    return msgspec.convert(raw, Catalog)
+
+
+def _labels(filename: str | None) -> list[str]:
+    if filename is None:
+        return []
+    return (files("edgert.models") / "labels" / filename).read_text("utf-8").splitlines()

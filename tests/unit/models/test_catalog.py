@@ -1,0 +1,104 @@
+"""Every entry of the catalog is whole, and a broken one is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+
+from edgert.errors import MediaError, ModelError
+from edgert.models.catalog import HttpsSource, Item, ModelEntry, load_catalog, parse_catalog
+from edgert.tensor import DTYPES
+
+CATALOG = load_catalog()
+ITEMS: list[Item] = [*CATALOG.models.values(), *CATALOG.samples.values()]
+ENTRY = {
+    "description": "d",
+    "licence": "MIT",
+    "format": "onnx",
+    "sha256": "0" * 64,
+    "size_bytes": 1,
+    "source": {"type": "https", "urls": ["https://example.org/a.onnx"]},
+    "inputs": {"x": {"dtype": "f32", "shape": [None, 3]}},
+    "outputs": {"y": {"dtype": "f32", "shape": [1, 3]}},
+}
+
+
+def parse(**changes: Any) -> ModelEntry:
+    text = yaml.safe_dump({"models": {"m": {**ENTRY, **changes}}, "samples": {}})
+    return parse_catalog(text).models["m"]
+
+
+@pytest.mark.parametrize("item", ITEMS, ids=lambda item: item.name)
+def test_every_item_says_what_it_is(item: Item) -> None:
+    assert item.description
+    assert item.licence
+    assert item.filename
+
+
+@pytest.mark.parametrize("entry", CATALOG.models.values(), ids=lambda entry: entry.name)
+def test_every_model_fits_itself(entry: ModelEntry) -> None:
+    assert set(entry.shape) <= set(entry.inputs)
+    assert all(spec.is_static for spec in entry.fixed_inputs.values())
+    assert all(spec.is_static for spec in entry.outputs.values())
+    assert {spec.dtype for spec in [*entry.inputs.values(), *entry.outputs.values()]} <= set(DTYPES)
+    assert entry.image is None or entry.image.tensor in entry.inputs
+    if entry.detection:
+        assert set(entry.detection.tensors.values()) <= set(entry.outputs)
+        assert all(label.strip() == label != "" for label in entry.detection.labels)
+
+
+@pytest.mark.parametrize("entry", CATALOG.models.values(), ids=lambda entry: entry.name)
+def test_fixed_inputs_keep_what_the_file_declares(entry: ModelEntry) -> None:
+    for name, spec in entry.inputs.items():
+        pairs = zip(spec.shape, entry.fixed_inputs[name].shape, strict=True)
+        assert all(declared in (None, fixed) for declared, fixed in pairs)
+
+
+def test_the_labels_of_coco() -> None:
+    head = CATALOG.model("yolox-nano").detection
+    assert head is not None
+    assert len(set(head.labels)) == 80
+    assert (head.labels[0], head.labels[2], head.labels[79]) == ("person", "car", "toothbrush")
+
+
+def test_a_near_miss_is_named() -> None:
+    with pytest.raises(ModelError) as caught:
+        CATALOG.model("yolox-nan")
+    assert str(caught.value) == (
+        "model 'yolox-nan': is neither a model of the catalog nor a file. "
+        "did you mean 'yolox-nano'? `edgert models list` names all of them."
+    )
+
+
+def test_an_unknown_sample_is_a_media_error() -> None:
+    with pytest.raises(MediaError, match="did you mean 'bikes'"):
+        CATALOG.sample("sample:bike")
+
+
+def test_a_whole_entry_is_taken() -> None:
+    assert parse().filename == "a.onnx"
+    zipped = HttpsSource(("https://example.org/a.zip?raw=1",), "in/side.onnx")
+    assert zipped.filename == "side.onnx"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"sha256": "0" * 63},
+        {"sha256": "A" * 64},
+        {"size_bytes": 0},
+        {"format": "keras"},
+        {"surprise": 1},
+        {"source": {"type": "ftp", "url": "ftp://example.org"}},
+        {"source": {"type": "https", "urls": ["http://example.org/a.onnx"]}},
+        {"source": {"type": "https", "urls": []}},
+        {"inputs": {"x": {"dtype": "f32", "shape": ["a"]}}},
+        {"image": {"tensor": "x", "layout": "NCHW", "colour": "RGB", "resize": "fit", "pdd": 1}},
+    ],
+)
+def test_a_broken_entry_is_refused(changes: dict[str, Any]) -> None:
+    with pytest.raises(msgspec.ValidationError):
+        parse(**changes)
