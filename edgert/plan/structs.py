@@ -116,7 +116,6 @@ class WorkerOrder(msgspec.Struct, frozen=True):
     Attributes:
         worker: Its stages.
         rings: The rings it writes or reads.
-        writers: Ring -> name of the worker that writes it.
         streams: Name of each stream by its number.
         leaves: Numbers of the leaves that each stream reaches.
         ledger: How the ledger is divided.
@@ -129,7 +128,6 @@ class WorkerOrder(msgspec.Struct, frozen=True):
 
     worker: WorkerPlan
     rings: tuple[RingPlan, ...]
-    writers: dict[str, str]
     streams: tuple[str, ...]
     leaves: tuple[tuple[int, ...], ...]
     ledger: LedgerLayout

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from edgert.transport.ring import RingReader
-from edgert.transport.token import END, FRAME, GAP, NONE
+from edgert.transport.token import END, FRAME, GAP, LOST, NONE
 
 
 class Held:
@@ -79,7 +79,8 @@ class Join:
     def receive_nowait(self) -> Arrival | None:
         """Return the next frame of which every input has its token; None where there is none yet.
 
-        Streams that end meanwhile are told by ``streams_ended``.
+        Streams that end meanwhile are told by ``streams_ended``. When all have ended, a frame that
+        still lacks a token lost it with a worker, and is returned as lost.
         """
         ports = self.ports
         idle = 0
@@ -93,6 +94,10 @@ class Join:
                 return arrival
             else:
                 idle = 0
+        if self._pending and not self._ends_missing:
+            _, arrival = self._pending.popitem()
+            arrival.reason = LOST
+            return arrival
         return None
 
     def _receive_from(self, port: Port) -> Arrival | None:

@@ -1,0 +1,179 @@
+"""The Python interface: load a pipeline, run it, or iterate over its results.
+
+    import edgert
+    for result in edgert.Pipeline.load("pipelines/detect.yaml").results():
+        print(result.frame, len(result.detections))
+
+A script needs no ``__main__`` guard: the caller's module is never imported again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from edgert.errors import UserError
+from edgert.pipeline.check import check
+from edgert.pipeline.load import load
+from edgert.plan.build import build_plan
+from edgert.plan.structs import Plan
+from edgert.results import Result, decode
+from edgert.runtime.run import OnTick, Outcome, Run, RunOptions, run_plan
+from edgert.runtime.summary import Summary
+from edgert.stages.base import ModelReader
+from edgert.stages.registry import Registry
+
+_READ_BYTES = 1 << 16
+
+
+class Pipeline:
+    """A pipeline that was loaded, checked and planned.
+
+    Attributes:
+        plan: What will be started.
+        warnings: What the check noticed that is not a fault, one line each.
+    """
+
+    def __init__(self, plan: Plan, warnings: Sequence[str] = ()) -> None:
+        self.plan = plan
+        self.warnings = tuple(warnings)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        variables: Mapping[str, str] | None = None,
+        settings: Sequence[str] = (),
+        models: ModelReader | None = None,
+    ) -> Pipeline:
+        """Load a pipeline file and plan it; models that are missing are pulled.
+
+        Args:
+            path: The file.
+            variables: Values for ``${NAME}`` before the environment's.
+            settings: Changes, each ``stage.key=value``.
+            models: Where models are described; by default a reader that pulls what is missing.
+
+        Raises:
+            PipelineError: The file has faults; all of them are told.
+            ModelError: A model cannot be had.
+        """
+        document = load(Path(path), variables or {}, settings)
+        kinds = Registry()
+        checked = check(document, kinds)
+        checked.raise_faults()
+        reader = models if models is not None else pulling_reader(document.folder)
+        plan = build_plan(document, checked, kinds, reader)
+        return cls(plan, [str(warning) for warning in checked.warnings])
+
+    def run(self, options: RunOptions | None = None, on_tick: OnTick | None = None) -> Summary:
+        """Run to the end.
+
+        Raises:
+            EdgertError: The run failed; the first cause.
+        """
+        outcome = self.run_to_outcome(options or RunOptions(), on_tick)
+        if outcome.errors:
+            raise outcome.errors[0]
+        return outcome.summary
+
+    def run_to_outcome(self, options: RunOptions, on_tick: OnTick | None = None) -> Outcome:
+        """Run to the end; failures are part of what is returned."""
+        self.require_memory()
+        return run_plan(self.plan, options, on_tick)
+
+    def results(self, options: RunOptions | None = None) -> Iterator[Result]:
+        """Run, and yield what every ``sink.jsonl`` with path ``-`` would print.
+
+        A slow caller slows the pipeline down; leaving the loop early drains it.
+
+        Raises:
+            UserError: No sink writes to ``-``.
+            EdgertError: The run failed; raised after the results that there were.
+        """
+        if not any(
+            stage.kind == "sink.jsonl" and stage.settings.get("path", "-") == "-"
+            for stage in self.plan.stages()
+        ):
+            raise UserError(
+                f"pipeline '{self.plan.name}'",
+                "has no sink.jsonl whose path is '-'",
+                "Add one: results() reads what it writes",
+            )
+        self.require_memory()
+        return _results(self.plan, options or RunOptions())
+
+    def require_memory(self) -> None:
+        """Compare the rings with the memory there is.
+
+        Raises:
+            ResourceError: They do not fit.
+        """
+        from edgert.device import memory
+
+        memory.require(
+            self.plan.shared_bytes,
+            memory.available_bytes(),
+            f"rings of pipeline '{self.plan.name}'",
+            "Lower limits.in_flight, queue slots or max_size of the sources",
+        )
+
+
+def pulling_reader(folder: Path) -> ModelReader:
+    """Return the reader of models that pulls what is missing."""
+    from edgert.models.reader import Models
+
+    return Models(folder, pull=True)
+
+
+def _results(plan: Plan, options: RunOptions) -> Iterator[Result]:
+    read_fd, write_fd = os.pipe2(os.O_CLOEXEC)
+    os.set_blocking(read_fd, False)
+    run = Run(plan, _with_stdout(options, write_fd))
+    run.watch(read_fd)
+    lines = _Lines(read_fd)
+    try:
+        run.start()
+        os.close(write_fd)
+        while run.is_running:
+            run.step(1.0)
+            yield from map(decode, lines.take())
+        yield from map(decode, lines.take())
+    finally:
+        run.stop()
+        while run.is_running:
+            run.step(0.1)
+            lines.take()
+        outcome = run.finish()
+        os.close(read_fd)
+    if outcome.errors:
+        raise outcome.errors[0]
+
+
+def _with_stdout(options: RunOptions, fd: int) -> RunOptions:
+    from dataclasses import replace
+
+    return replace(options, stdout_fd=fd)
+
+
+class _Lines:
+    """Whole lines from a non-blocking fd."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._rest = b""
+
+    def take(self) -> list[bytes]:
+        """Return the lines that have arrived."""
+        while True:
+            try:
+                data = os.read(self._fd, _READ_BYTES)
+            except BlockingIOError:
+                break
+            if not data:
+                break
+            self._rest += data
+        *lines, self._rest = self._rest.split(b"\n")
+        return lines

@@ -1,0 +1,239 @@
+"""Builds the plan of a checked pipeline: sizes every ring without touching a pixel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
+
+from edgert.device import limits
+from edgert.errors import Fault, PipelineError, UserError
+from edgert.pipeline.check import Checked
+from edgert.pipeline.document import Document
+from edgert.pipeline.graph import order, streams
+from edgert.pipeline.spec import LinkSpec, StageSpec
+from edgert.plan.placement import Placement, place
+from edgert.plan.ports import merge_ports
+from edgert.plan.sizes import held_by, slots_of
+from edgert.plan.structs import Plan, StagePlan, WorkerPlan
+from edgert.stages.base import ModelReader, PlanContext, Stage
+from edgert.tensor import PortSpec
+from edgert.transport.ledger import LedgerLayout
+from edgert.transport.ring import EdgePlan, RingPlan
+from edgert.transport.slot import SlotLayout
+
+
+class StageClasses(Protocol):
+    """Where classes of stages come from (``stages/registry.py``)."""
+
+    def stage_class(self, kind: str) -> type[Stage]:
+        """Return the class of a kind."""
+        ...
+
+
+def build_plan(
+    document: Document, checked: Checked, classes: StageClasses, models: ModelReader
+) -> Plan:
+    """Return the plan of a pipeline without faults.
+
+    Raises:
+        PipelineError: Stages cannot work with what arrives, files are missing, cores impossible:
+            all of it in one run.
+    """
+    return _Builder(document, checked, classes, models).build()
+
+
+class _Builder:
+    def __init__(
+        self, document: Document, checked: Checked, classes: StageClasses, models: ModelReader
+    ) -> None:
+        self._document = document
+        self._spec = document.spec
+        self._options: Mapping[str, Any] = checked.options
+        self._classes = {
+            name: classes.stage_class(stage.kind) for name, stage in self._spec.stages.items()
+        }
+        self._models = models
+        self._order = order(self._spec)
+        reached = streams(self._spec, checked.contracts)
+        sources = [name for name in self._spec.stages if checked.contracts[name].is_source]
+        self._streams = tuple(sources)
+        self._reached = {
+            name: tuple(sources.index(source) for source in found)
+            for name, found in reached.items()
+        }
+        self._ports: dict[str, dict[str, PortSpec]] = {}
+        self._inputs: dict[str, dict[str, PortSpec]] = {}
+        self._faults: list[Fault] = []
+
+    def build(self) -> Plan:
+        for name in self._order:
+            self._plan_stage(name)
+        placements = self._placements()
+        if self._faults:
+            raise PipelineError(self._faults)
+        rings = tuple(self._rings())
+        leaves = [name for name in self._order if not self._classes[name].outputs]
+        workers = tuple(self._workers(placements, leaves))
+        return Plan(
+            name=self._spec.name,
+            folder=str(self._document.folder),
+            in_flight=self._spec.limits.in_flight,
+            streams=self._streams,
+            leaves=tuple(
+                tuple(n for n, leaf in enumerate(leaves) if stream in self._reached[leaf])
+                for stream in range(len(self._streams))
+            ),
+            workers=workers,
+            rings=rings,
+            ledger=LedgerLayout(
+                stages=self._order,
+                edges={edge.name: ring.slots for ring in rings for edge in ring.edges},
+                streams=dict.fromkeys(self._streams, self._spec.limits.in_flight),
+            ),
+            requested=self._requested(),
+            unknown=self._unknown(),
+        )
+
+    def _plan_stage(self, name: str) -> None:
+        """Let a stage say what it gives; a fault is noted, and stages behind it are left out."""
+        spec = self._spec.stages[name]
+        if any(link.stage not in self._ports for link in _links(spec)):
+            return
+        context = PlanContext(
+            name=name,
+            place=f"stage '{name}'",
+            folder=str(self._document.folder),
+            models=self._models,
+            stages=self._options,
+            streams=tuple(self._streams[stream] for stream in self._reached[name]),
+            in_flight=self._spec.limits.in_flight,
+        )
+        try:
+            self._inputs[name] = {
+                port: merge_ports(
+                    [self._ports[link.stage][link.port] for link in links],
+                    f"{context.place}, input '{port}'",
+                )
+                for port, links in spec.inputs.items()
+            }
+            self._ports[name] = self._classes[name].plan(
+                self._options[name], self._inputs[name], context
+            )
+        except UserError as error:
+            self._note(name, error)
+
+    def _note(self, name: str, error: UserError, key: str = "") -> None:
+        loc = ("stages", name, key) if key else ("stages", name)
+        self._faults += [
+            self._document.fault(loc, fault.place, fault.fault, fault.mend)
+            for fault in error.faults
+        ]
+
+    def _placements(self) -> dict[str, Placement]:
+        """Return the placement of each worker, by its name."""
+        found = {}
+        for worker, names in self._by_worker().items():
+            try:
+                found[worker] = place([(name, self._spec.stages[name]) for name in names])
+            except UserError as error:
+                self._note(names[0], error, "cores")
+        return found
+
+    def _by_worker(self) -> dict[str, list[str]]:
+        workers: dict[str, list[str]] = {}
+        for name in self._order:
+            workers.setdefault(self._spec.stages[name].worker or name, []).append(name)
+        return workers
+
+    def _workers(
+        self, placements: Mapping[str, Placement], leaves: list[str]
+    ) -> Iterator[WorkerPlan]:
+        for worker, names in self._by_worker().items():
+            placement = placements[worker]
+            threads = limits.thread_count(placement.cores)
+            stages = tuple(self._stage(name, threads, leaves) for name in names)
+            yield WorkerPlan(worker, stages, placement.cores, placement.why)
+
+    def _stage(self, name: str, threads: int, leaves: list[str]) -> StagePlan:
+        spec = self._spec.stages[name]
+        read = self._read_ports(name)
+        return StagePlan(
+            name=name,
+            kind=spec.kind,
+            settings=spec.settings,
+            inputs={
+                port: tuple(_edge_name(link, name, port) for link in links)
+                for port, links in spec.inputs.items()
+            },
+            outputs={port: f"{name}.{port}" for port in read},
+            input_ports=self._inputs[name],
+            output_ports={port: self._ports[name][port] for port in read},
+            streams=self._reached[name],
+            threads=threads if self._classes[name].uses_all_cores else 1,
+            leaf=leaves.index(name) if name in leaves else -1,
+        )
+
+    def _read_ports(self, name: str) -> list[str]:
+        """Return the output ports of a stage that somebody reads, in the stage's order."""
+        read = {
+            link.port
+            for stage in self._spec.stages.values()
+            for link in _links(stage)
+            if link.stage == name
+        }
+        return [port for port in self._ports[name] if port in read]
+
+    def _rings(self) -> Iterator[RingPlan]:
+        in_flight = self._spec.limits.in_flight
+        for name in self._order:
+            streams_here = len(self._reached[name])
+            holds = self._classes[name].frames_held(self._options[name])
+            for port in self._read_ports(name):
+                edges = tuple(self._edges_from(name, port))
+                slots = slots_of(edges, holds, in_flight, streams_here)
+                layout = SlotLayout.of(self._ports[name][port])
+                yield RingPlan(f"{name}.{port}", slots, layout, edges)
+
+    def _edges_from(self, writer: str, output: str) -> Iterator[EdgePlan]:
+        in_flight = self._spec.limits.in_flight
+        for reader, spec in self._spec.stages.items():
+            holds = self._classes[reader].frames_held(self._options[reader])
+            for port, links in spec.inputs.items():
+                for link in links:
+                    if (link.stage, link.port) != (writer, output):
+                        continue
+                    yield EdgePlan(
+                        name=_edge_name(link, reader, port),
+                        reader=reader,
+                        port=port,
+                        depth=link.queue.slots,
+                        drops=link.queue.when_full == "drop-oldest",
+                        held=held_by(
+                            holds, len(spec.inputs), in_flight, len(self._reached[writer])
+                        ),
+                        streams=self._reached[writer],
+                    )
+
+    def _requested(self) -> dict[str, tuple[str, ...]]:
+        """Return the devices that stages ask for (stages whose options have a ``device``)."""
+        found = {}
+        for name, options in self._options.items():
+            device = getattr(options, "device", None)
+            if device is not None:
+                found[name] = (device,) if isinstance(device, str) else tuple(device)
+        return found
+
+    def _unknown(self) -> tuple[str, ...]:
+        return tuple(
+            f"stage '{name}': the device that takes the model, until a worker has tried"
+            for name in self._requested()
+        )
+
+
+def _links(stage: StageSpec) -> Iterator[LinkSpec]:
+    for links in stage.inputs.values():
+        yield from links
+
+
+def _edge_name(link: LinkSpec, reader: str, port: str) -> str:
+    return f"{link.source}->{reader}.{port}"

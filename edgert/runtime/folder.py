@@ -1,0 +1,94 @@
+"""The run's folder and its name: one run of a name at a time, nothing left of either.
+
+The name is an abstract socket, which the kernel frees with its holder, however that ends. The folder
+(0700, for the control socket) is removed by the zygote when the supervisor is gone; one that was
+left when both were killed is swept by the next run that holds the name.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import struct
+import tempfile
+from pathlib import Path
+
+from edgert.errors import BusyError, ResourceError
+
+_PEER = struct.Struct("3i")  # struct ucred: pid, uid, gid
+
+
+class RunFolder:
+    """Holds the name of a run and the folder for its sockets."""
+
+    def __init__(self, name: str) -> None:
+        """Take the name and make the folder.
+
+        Raises:
+            BusyError: A run of that name is going on.
+            ResourceError: The folder cannot be made, or belongs to somebody else.
+        """
+        self._lock = _take_name(name)
+        self.path = runtime_dir() / name
+        shutil.rmtree(self.path, ignore_errors=True)
+        self.path.mkdir(mode=0o700)
+
+    def release(self) -> None:
+        """Remove the folder and give the name up."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        self._lock.close()
+
+
+def runtime_dir() -> Path:
+    """Return the user's folder for sockets, made 0700 where it is not there.
+
+    Raises:
+        ResourceError: It cannot be made, or belongs to somebody else.
+    """
+    given = os.environ.get("XDG_RUNTIME_DIR")
+    base = Path(given) / "edgert" if given and os.access(given, os.W_OK) else None
+    path = base or Path(tempfile.gettempdir()) / f"edgert-{os.getuid()}"
+    place = f"folder '{path}'"
+    try:
+        path.mkdir(mode=0o700, exist_ok=True)
+        status = path.lstat()
+    except OSError as error:
+        raise ResourceError(
+            place, f"cannot be made ({error.strerror})", "Set XDG_RUNTIME_DIR to a writable folder"
+        ) from error
+    if status.st_uid != os.getuid() or status.st_mode & 0o077 or path.is_symlink():
+        raise ResourceError(
+            place,
+            "is not this user's alone",
+            "Remove it, or set XDG_RUNTIME_DIR to a folder that only you can enter",
+        )
+    return path
+
+
+def _take_name(name: str) -> socket.socket:
+    lock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    address = f"\0edgert.{os.getuid()}.{name}"
+    try:
+        lock.bind(address)
+    except OSError:
+        lock.close()
+        raise BusyError(
+            f"pipeline '{name}'",
+            f"is running already (process {_holder(address)})",
+            "Stop that run, or give this one another name: in its file",
+        ) from None
+    lock.listen(8)
+    return lock
+
+
+def _holder(address: str) -> str:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK) as peer:
+        try:
+            peer.connect(address)
+        except OSError:
+            return "unknown"
+        pid, _, _ = _PEER.unpack(
+            peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
+        )
+        return str(pid)

@@ -1,0 +1,108 @@
+"""The loop of a worker: nodes take turns, and one poll waits for all of them.
+
+One poll covers every pipe, the eventfd of finished inferences and the control socket. Read first,
+then poll: where there is work there is no system call in between.
+"""
+
+from __future__ import annotations
+
+import gc
+import select
+import time
+from collections.abc import Callable, Sequence
+
+from edgert.control.channel import WorkerChannel
+from edgert.control.messages import Stop
+from edgert.runtime.node import Node
+from edgert.transport.ledger import StageBlock
+
+_POLL_AT_MOST_MS = 1000
+_BUSY_STEPS_AT_MOST = 16  # then control is heard though there is work
+_COLLECT_EVERY_NS = 5_000_000_000
+_BOOK_CPU_EVERY_NS = 200_000_000
+
+
+class Loop:
+    """Runs the nodes of one process until all have finished.
+
+    Args:
+        nodes: In an order in which writers come before readers.
+        channel: To the supervisor.
+        blocks: Places in the ledger where the process's CPU time is booked.
+    """
+
+    def __init__(
+        self, nodes: Sequence[Node], channel: WorkerChannel, blocks: Sequence[StageBlock]
+    ) -> None:
+        self._nodes = list(nodes)
+        self._channel = channel
+        self._blocks = tuple(blocks)
+        self._polls: dict[tuple[int, ...], Callable[[int], object]] = {}
+        self._cpu_start_ns = time.process_time_ns()
+        self._cpu_booked_ns = 0
+        self._collected_ns = time.monotonic_ns()
+
+    def run(self) -> None:
+        """Run until every node has finished."""
+        nodes = self._nodes
+        busy_steps = 0
+        while nodes:
+            progressed = False
+            for node in nodes:
+                if node.step():
+                    progressed = True
+            busy_steps += 1
+            if progressed and busy_steps < _BUSY_STEPS_AT_MOST:
+                continue
+            busy_steps = 0
+            self._housekeep()
+            if self._handle_control() or progressed:
+                continue
+            if any(node.finished for node in nodes):
+                nodes[:] = [node for node in nodes if not node.finished]
+            else:
+                self._wait()
+        self.book_cpu()
+
+    def _handle_control(self) -> bool:
+        message = self._channel.receive_nowait()
+        if message is None:
+            return False
+        if isinstance(message, Stop):
+            for node in self._nodes:
+                node.stop()
+        return True
+
+    def _wait(self) -> None:
+        fds: tuple[int, ...] = ()
+        for node in self._nodes:
+            waited = node.wait_fds()
+            if not waited:
+                return
+            fds += tuple(waited)
+        poll = self._polls.get(fds)
+        if poll is None:
+            poll = self._polls[fds] = self._make_poll(fds)
+        poll(_POLL_AT_MOST_MS)
+
+    def _make_poll(self, fds: tuple[int, ...]) -> Callable[[int], object]:
+        poller = select.poll()
+        for fd in {*fds, self._channel.fd} - {-1}:
+            poller.register(fd, select.POLLIN)
+        return poller.poll
+
+    def _housekeep(self) -> None:
+        """Between frames, now and then: collect cycles that exceptions leave, book CPU time."""
+        now_ns = time.monotonic_ns()
+        if now_ns - self._cpu_booked_ns > _BOOK_CPU_EVERY_NS:
+            self._cpu_booked_ns = now_ns
+            self.book_cpu()
+        if now_ns - self._collected_ns > _COLLECT_EVERY_NS:
+            self._collected_ns = now_ns
+            gc.collect(1)
+
+    def book_cpu(self) -> None:
+        """Book the process's CPU time since the loop began with each of its stages."""
+        cpu_ns = time.process_time_ns() - self._cpu_start_ns
+        for block in self._blocks:
+            block.words[StageBlock.CPU] = cpu_ns

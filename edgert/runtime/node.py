@@ -1,0 +1,210 @@
+"""A node drives one stage: it moves tokens and slots around the stage's ``process``.
+
+Nodes of one process take turns in ``loop.py``. Each step does what can be done without waiting;
+``wait_fds`` says what would let it go on. Loans are taken before inputs are received: with several
+workers before one reorder buffer the other order deadlocks.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+
+from edgert.errors import EdgertError, StageError
+from edgert.stages.base import Stage
+from edgert.transport.join import Arrival, Join
+from edgert.transport.ledger import StageBlock
+from edgert.transport.queue import PipeQueue
+from edgert.transport.ring import RingWriter
+from edgert.transport.slot import Loan, Sample
+from edgert.transport.token import DONE, LOST, NONE
+
+SERVICE, WAIT_IN, WAIT_OUT, LATENCY = range(4)
+
+
+class Outputs:
+    """The rings that a stage writes, or for a leaf the gates it answers to.
+
+    Args:
+        rings: Output port -> its ring.
+        leaf: Number of the leaf, -1 where there are outputs.
+        done: Stream -> the queue of DONE tokens of its gate.
+    """
+
+    def __init__(
+        self, rings: Mapping[str, RingWriter], leaf: int, done: Mapping[int, PipeQueue]
+    ) -> None:
+        self._rings = tuple(rings.items())
+        self._writers = tuple(rings.values())
+        self._leaf = leaf
+        self._done = done
+        self.loans: dict[str, Loan] = {}
+        self.free_fds = tuple(ring.free_fd for ring in self._writers)
+
+    def take_loans(self) -> bool:
+        """Take a loan of every ring; whether all are in hand."""
+        loans = self.loans
+        if len(loans) == len(self._rings):
+            return True
+        for port, ring in self._rings:
+            if port not in loans:
+                loan = ring.loan_nowait()
+                if loan is None:
+                    return False
+                loans[port] = loan
+        return True
+
+    def give_up_loans(self) -> dict[str, Loan]:
+        """Hand the loans over to a caller that commits them later."""
+        loans, self.loans = self.loans, {}
+        return loans
+
+    def commit(self, loans: dict[str, Loan], stream: int, sequence: int) -> None:
+        """Send filled loans to their readers; a leaf tells the gate instead."""
+        for port, ring in self._rings:
+            ring.commit(loans[port], stream, sequence)
+        loans.clear()
+        if self._leaf >= 0:
+            self._tell_gate(stream, sequence, NONE)
+
+    def gap(self, stream: int, sequence: int, reason: int) -> None:
+        """Say on every output that a frame will not come."""
+        for ring in self._writers:
+            ring.gap(stream, sequence, reason)
+        if self._leaf >= 0:
+            self._tell_gate(stream, sequence, reason)
+
+    def end(self, stream: int) -> None:
+        """Say on every output that a stream has ended."""
+        for ring in self._writers:
+            ring.end(stream)
+
+    def put_back(self, loans: dict[str, Loan]) -> None:
+        """Give loans back unsent."""
+        for port, ring in self._rings:
+            if port in loans:
+                ring.put_back(loans.pop(port))
+
+    def _tell_gate(self, stream: int, sequence: int, outcome: int) -> None:
+        self._done[stream].send((sequence, self._leaf, stream, DONE, outcome))
+
+
+class Node:
+    """What all nodes share: a stage, its place in the ledger, its outputs."""
+
+    def __init__(self, stage: Stage, block: StageBlock, outputs: Outputs) -> None:
+        self.stage = stage
+        self.finished = False
+        self.is_leaf = not outputs.free_fds
+        self._block = block
+        self._words = block.words
+        self._outputs = outputs
+        self._since_ns = time.monotonic_ns()
+        self._waited_out_ns = 0
+        self._lacks_loan = False
+
+    def step(self) -> bool:
+        """Do what can be done now; whether anything was done."""
+        raise NotImplementedError
+
+    def wait_fds(self) -> Sequence[int]:
+        """Return the fds of which one must be readable for the next step to do anything."""
+        raise NotImplementedError
+
+    def stop(self) -> None:
+        """Let a source end its stream; others end when their inputs do."""
+
+    def _has_loans(self) -> bool:
+        """Take loans, and book the time without one as waiting for the output."""
+        if self._outputs.take_loans():
+            if self._lacks_loan:
+                self._lacks_loan = False
+                now = time.monotonic_ns()
+                self._waited_out_ns += now - self._since_ns
+                self._since_ns = now
+            return True
+        if not self._lacks_loan:
+            self._lacks_loan = True
+            self._since_ns = time.monotonic_ns()
+        return False
+
+    def _book(self, start_ns: int, end_ns: int) -> None:
+        """Count a processed frame, and its times."""
+        words, block = self._words, self._block
+        block.record(SERVICE, end_ns - start_ns)
+        block.record(WAIT_OUT, self._waited_out_ns)
+        self._waited_out_ns = 0
+        self._since_ns = end_ns
+        words[StageBlock.FRAMES] += 1
+        words[StageBlock.PROGRESS] = end_ns
+        if not words[StageBlock.FIRST]:
+            words[StageBlock.FIRST] = end_ns
+        words[StageBlock.LAST] = end_ns
+        words[StageBlock.COPIED] = self.stage.context.copied_bytes
+
+    def _book_latency(self, captured_ns: int, end_ns: int) -> None:
+        latency = max(0, end_ns - captured_ns)
+        self._block.record(LATENCY, latency)
+        if latency > self._words[StageBlock.LATENCY_MAX]:
+            self._words[StageBlock.LATENCY_MAX] = latency
+
+    def _lose(self, why: BaseException, stream: int, sequence: int) -> None:
+        """Count a frame that the stage could not make, and say why."""
+        self._words[StageBlock.LOST] += 1
+        context = self.stage.context
+        context.log.warning(
+            "%s: stream '%s': frame %d is lost: %s",
+            context.place,
+            context.streams[stream],
+            sequence,
+            why,
+        )
+
+
+class ReadingNode(Node):
+    """A node with inputs: what the synchronous and the asynchronous one share."""
+
+    def __init__(self, stage: Stage, block: StageBlock, outputs: Outputs, join: Join) -> None:
+        super().__init__(stage, block, outputs)
+        self._join = join
+        self._order = tuple(port.name for port in join.ports)
+
+    def _samples(self, arrival: Arrival) -> dict[str, Sample]:
+        held = arrival.held
+        return {port: held[port].reader.sample(held[port].slot) for port in self._order}
+
+    def _pass_on_gap(self, arrival: Arrival, reason: int) -> None:
+        """Release what a frame has and tell the outputs that it will not come."""
+        self._outputs.gap(arrival.stream, arrival.sequence, reason)
+        self._release(arrival, reason)
+
+    def _release(self, arrival: Arrival, outcome: int) -> None:
+        for held in arrival.held.values():
+            held.reader.release(held.slot, outcome)
+
+    def _pass_on_ends(self) -> None:
+        for stream in self._join.streams_ended():
+            self.stage.end_stream(stream)
+            self._outputs.end(stream)
+
+    def _fail(self, arrival: Arrival, error: BaseException) -> EdgertError:
+        """Count the frame that a stage raised on, and return what to tell the user."""
+        self._words[StageBlock.LOST] += 1
+        self._pass_on_gap(arrival, LOST)
+        if isinstance(error, EdgertError):
+            return error
+        kind = f"{type(self.stage).__module__}:{type(self.stage).__qualname__}"
+        return StageError(
+            self.stage.context.place,
+            f"{kind} raised {type(error).__name__} on frame {arrival.sequence}: {error}",
+        )
+
+    def _refuse_kept_views(self, samples: Mapping[str, Sample]) -> None:
+        for port, sample in samples.items():
+            kept = sample.views_kept()
+            if kept:
+                raise StageError(
+                    self.stage.context.place,
+                    f"it kept a view of input '{port}' ({', '.join(kept)}) after its frame ended",
+                    "Copy what is kept: array.copy()",
+                )

@@ -1,0 +1,173 @@
+"""Runs a plan from start to summary: the supervisor's loop with signals, progress and accounts."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from edgert.errors import EXIT_BUG, EXIT_DONE, EdgertError, RunError
+from edgert.plan.structs import Plan
+from edgert.runtime.accounts import close_accounts, total_counts
+from edgert.runtime.memory import pss_by_process
+from edgert.runtime.signals import SignalWatch
+from edgert.runtime.summary import Summary, rate, summarise
+from edgert.runtime.supervisor import RunOptions, Supervisor
+
+log = logging.getLogger("edgert.run")
+
+_TICK_S = 0.25
+_MEASURE_MEMORY_AFTER_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where a run stands, for whoever shows it.
+
+    Attributes:
+        phase: ``starting``, ``running`` or ``draining``.
+        frames: Read, processed, dropped, lost so far.
+        fps: Frames/s since the first result.
+        elapsed_s: Seconds since START.
+    """
+
+    phase: str
+    frames: dict[str, int]
+    fps: float
+    elapsed_s: float
+
+
+OnTick = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a run ended.
+
+    Attributes:
+        summary: The summary.
+        errors: What went wrong, the cause first; empty for a good run.
+        exit_code: Of the process that ran it.
+    """
+
+    summary: Summary
+    errors: tuple[EdgertError, ...]
+    exit_code: int
+
+
+class Run:
+    """A run that is stepped by its owner: ``start``, ``step`` until it has ended, ``finish``."""
+
+    def __init__(self, plan: Plan, options: RunOptions) -> None:
+        self._plan = plan
+        self._supervisor = Supervisor(plan, options)
+        self._pss: dict[str, float] = {}
+        self._draining = False
+        self.watch = self._supervisor.watch
+
+    @property
+    def is_running(self) -> bool:
+        """Whether any worker has not ended."""
+        return self._supervisor.is_running
+
+    def start(self) -> None:
+        """Start every worker."""
+        self._supervisor.start()
+
+    def step(self, timeout_s: float) -> None:
+        """Let the supervisor deal with what happens within ``timeout_s``."""
+        self._supervisor.step(timeout_s)
+        started = self._supervisor.started_s
+        if started and not self._pss and time.monotonic() - started > _MEASURE_MEMORY_AFTER_S:
+            self.measure_memory()
+
+    def stop(self) -> None:
+        """Let every stream end; a second call kills."""
+        if self._draining:
+            self._supervisor.kill()
+        self._draining = True
+        self._supervisor.stop()
+
+    def progress(self) -> Progress:
+        """Return where the run stands."""
+        supervisor = self._supervisor
+        started = supervisor.started_s
+        phase = "draining" if self._draining else "running" if started else "starting"
+        return Progress(
+            phase,
+            total_counts(supervisor.ledger, self._plan.streams),
+            rate(self._plan, supervisor.ledger),
+            time.monotonic() - started if started else 0.0,
+        )
+
+    def finish(self) -> Outcome:
+        """Close the accounts and give everything back; call when nothing runs any more."""
+        supervisor = self._supervisor
+        wrong = close_accounts(
+            self._plan, supervisor.ledger, supervisor.members, supervisor.fds
+        )
+        errors = list(supervisor.input_faults)
+        if supervisor.error is not None:
+            errors.insert(0, supervisor.error)
+        frames = total_counts(supervisor.ledger, self._plan.streams)
+        if not errors and frames["lost"] and not frames["processed"]:
+            fault = f"none of {frames['read']} frames could be processed"
+            errors.append(RunError(f"pipeline '{self._plan.name}'", fault, "See the lines above"))
+        duration_s = supervisor.ended_s - supervisor.started_s if supervisor.started_s else 0.0
+        said = str(errors[0]) if errors else ""
+        summary = summarise(
+            self._plan, supervisor.ledger, supervisor.members, duration_s, self._pss, said
+        )
+        supervisor.close()
+        code = errors[0].exit_code if errors else EXIT_DONE
+        if wrong:
+            errors.append(RunError("accounts", f"do not add up: {'; '.join(wrong)}"))
+            code = code or EXIT_BUG
+        return Outcome(summary, tuple(errors), code)
+
+    def abandon(self) -> None:
+        """Kill what runs and give everything back: for an error in the supervisor itself."""
+        self._supervisor.kill()
+        self._supervisor.close()
+
+    def measure_memory(self) -> None:
+        """Measure the PSS of every process of the run."""
+        names = [("supervisor", os.getpid()), *self._supervisor.processes()]
+        self._pss = pss_by_process(names)
+
+
+def run_plan(plan: Plan, options: RunOptions, on_tick: OnTick | None = None) -> Outcome:
+    """Run a plan to its end; SIGTERM and SIGINT drain it, a second one kills.
+
+    Args:
+        plan: What to run.
+        options: How.
+        on_tick: Called four times a second with the progress; None polls less often.
+
+    Returns:
+        How it ended; errors of the run are in it, not raised.
+
+    Raises:
+        BusyError: A run of that name is going on.
+        ResourceError: The rings cannot be reserved.
+    """
+    with SignalWatch().watching() as signals:
+        run = Run(plan, options)
+        run.watch(signals.fd)
+        try:
+            run.start()
+            heard = 0
+            while run.is_running:
+                run.step(_TICK_S if on_tick else 1.0)
+                for _ in range(signals.hear() - heard):
+                    heard += 1
+                    run.stop()
+                if on_tick:
+                    on_tick(run.progress())
+        except BaseException:
+            run.abandon()
+            raise
+        return run.finish()
+

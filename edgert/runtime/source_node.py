@@ -1,0 +1,162 @@
+"""Drives a source: frames enter through the flow gate.
+
+A file waits at the gate. A live source drops there, whole frames, the newest kept: a join later in
+the graph always finds its partners.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from edgert.errors import EdgertError, FrameLostError, StageError, UserError
+from edgert.runtime.node import WAIT_IN, Node, Outputs
+from edgert.stages.base import Source
+from edgert.tensor import FrameHeader
+from edgert.transport.gate import FlowGate
+from edgert.transport.ledger import StageBlock
+from edgert.transport.token import LOST
+
+
+class SourceNode(Node):
+    """Grabs frames, numbers them, and sends them off while credits last.
+
+    Args:
+        stage: The source.
+        block: Its place in the ledger.
+        outputs: Its rings.
+        gate: The gate of its stream.
+        stream: Number of its stream.
+        max_frames: Frames after which it ends; 0 for no limit.
+        on_input_fault: Told when the input turns out not to be whole.
+    """
+
+    def __init__(  # noqa: PLR0913  the wiring of a source is wider than that of other stages
+        self,
+        stage: Source,
+        block: StageBlock,
+        outputs: Outputs,
+        gate: FlowGate,
+        stream: int,
+        max_frames: int,
+        on_input_fault: Callable[[UserError], None],
+    ) -> None:
+        super().__init__(stage, block, outputs)
+        self._source = stage
+        self._gate = gate
+        self._stream = stream
+        self._max_frames = max_frames
+        self._on_input_fault = on_input_fault
+        self._sequence = 0
+        self._kept: FrameHeader | None = None
+        self._kept_lost: FrameLostError | None = None
+        self._ending = False
+
+    def step(self) -> bool:
+        """Send one frame off, or drop one; account for what came back."""
+        if self._ending:
+            self._gate.settle()
+            self.finished = not self._gate.in_flight
+            return False
+        can_send = self._gate.is_open() and self._has_loans()
+        if self._source.is_live:
+            return self._step_live(can_send=can_send)
+        if not can_send:
+            return False
+        if not self._grab():
+            self._end()
+        elif self._kept is not None:
+            self._send(self._kept)
+        return True
+
+    def wait_fds(self) -> Sequence[int]:
+        """Wait for credits, else for a slot."""
+        if self._ending or not self._gate.is_open():
+            return (self._gate.done_fd,)
+        return (self._gate.done_fd, *self._outputs.free_fds)
+
+    def stop(self) -> None:
+        """End the stream before its next frame."""
+        if not self._ending:
+            self._end()
+
+    def _step_live(self, *, can_send: bool) -> bool:
+        if can_send and self._kept is not None:
+            self._send(self._kept)
+            return True
+        replaced = self._kept is not None
+        if not self._grab():
+            self._end()
+        elif replaced:
+            self._gate.drop()
+        return True
+
+    def _grab(self) -> bool:
+        """Fetch a frame into ``_kept``; whether the stream goes on."""
+        if self._max_frames and self._sequence >= self._max_frames:
+            return False
+        start_ns = time.monotonic_ns()
+        self._block.record(WAIT_IN, start_ns - self._since_ns)
+        self._since_ns = start_ns
+        try:
+            self._kept = self._source.grab()
+        except FrameLostError as error:
+            self._count_lost(error)
+            return True
+        except UserError as error:
+            self._on_input_fault(error)
+            return False
+        except EdgertError:
+            raise
+        except BaseException as error:
+            raise self._raised(error) from error
+        return self._kept is not None
+
+    def _count_lost(self, error: FrameLostError) -> None:
+        """A frame that could not be had is read and lost; its gap keeps joins and leaves right."""
+        self._kept = None
+        if not self._gate.is_open():
+            self._gate.drop()
+            return
+        self._gate.admit(self._sequence)
+        self._lose(error, self._stream, self._sequence)
+        self._outputs.gap(self._stream, self._sequence, LOST)
+        self._sequence += 1
+
+    def _send(self, header: FrameHeader) -> None:
+        self._kept = None
+        outputs, stream, sequence = self._outputs, self._stream, self._sequence
+        self._sequence += 1
+        numbered = header._replace(stream=stream, sequence=sequence)
+        self._gate.admit(sequence)
+        for loan in outputs.loans.values():
+            loan.set_header(numbered)
+        try:
+            self._source.write(outputs.loans)
+        except FrameLostError as error:
+            self._lose(error, stream, sequence)
+            outputs.gap(stream, sequence, LOST)
+            return
+        except BaseException as error:
+            outputs.gap(stream, sequence, LOST)
+            raise self._raised(error) from error
+        start_ns = self._since_ns
+        end_ns = time.monotonic_ns()
+        outputs.commit(outputs.loans, stream, sequence)
+        self._book(start_ns, end_ns)
+
+    def _end(self) -> None:
+        if self._kept is not None:
+            self._kept = None
+            self._gate.drop()
+        self._ending = True
+        self._outputs.end(self._stream)
+
+    def _raised(self, error: BaseException) -> EdgertError:
+        if isinstance(error, EdgertError):
+            return error
+        kind = f"{type(self.stage).__module__}:{type(self.stage).__qualname__}"
+        return StageError(
+            self.stage.context.place,
+            f"{kind} raised {type(error).__name__} on frame {self._sequence}: {error}",
+        )

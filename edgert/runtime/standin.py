@@ -1,0 +1,110 @@
+"""A stand-in for a dead worker: it loses its frames properly, so that all others can go on.
+
+It receives what the dead worker would have received, gives the slots back, says on every output
+that the frame will not come, and passes the ends of streams on. What the dead one held in its hands
+is known from the ledger. Told twice, a frame counts once: gates and joins see to that.
+"""
+
+from __future__ import annotations
+
+from edgert.plan.structs import Plan, WorkerPlan
+from edgert.runtime.wiring import Fds, Wiring
+from edgert.transport.ledger import SLOT_FREE, SLOT_HELD
+from edgert.transport.queue import PipeQueue
+from edgert.transport.ring import RingPlan, RingReader
+from edgert.transport.segment import map_segment
+from edgert.transport.slot import frame_of
+from edgert.transport.token import DONE, END, FRAME, FREE, GAP, LOST, NONE, Token
+
+
+class StandIn:
+    """Stands in for one dead worker until every stream has ended.
+
+    Args:
+        plan: The plan of the run.
+        worker: The dead worker.
+        fds: Every fd of the run.
+    """
+
+    def __init__(self, plan: Plan, worker: WorkerPlan, fds: Fds) -> None:
+        self._plan = plan
+        self._worker = worker
+        self._fds = fds
+        names = worker.stage_names
+        wiring = Wiring(plan, fds, frozenset())
+        self._readers: list[RingReader] = []
+        self._ends_missing: dict[int, int] = {}
+        self._outputs: list[tuple[PipeQueue, tuple[int, ...]]] = []
+        self._leaves = {stage.leaf: stage.streams for stage in worker.stages if stage.leaf >= 0}
+        self._gates = {
+            stream: wiring.done_queue(stream) for stream in range(len(plan.streams))
+        }
+        for ring in plan.rings:
+            self._take_over(ring, ring.name.partition(".")[0] in names, wiring)
+        for stage in worker.stages:
+            if stage.is_source:
+                self._end(stage.streams[0])
+        self.fds = tuple(reader.ready_fd for reader in self._readers)
+
+    def step(self) -> None:
+        """Deal with every token that waits."""
+        for reader in self._readers:
+            while token := reader.receive_nowait():
+                self._deal_with(token, reader)
+
+    def _take_over(self, ring: RingPlan, writes: bool, wiring: Wiring) -> None:  # noqa: FBT001
+        names = self._worker.stage_names
+        for edge in ring.edges:
+            reads = edge.reader in names
+            if writes and not reads:
+                key = f"edge/{edge.name}"
+                queue = PipeQueue(self._fds[f"{key}/r"], self._fds[f"{key}/w"])
+                self._outputs.append((queue, edge.streams))
+            if reads and not writes:
+                reader = wiring.reader(edge.name)
+                self._readers.append(reader)
+                for stream in edge.streams:
+                    self._ends_missing[stream] = self._ends_missing.get(stream, 0) + 1
+            if reads:
+                self._lose_held(ring, edge.name, wiring, gives_back=not writes)
+
+    def _lose_held(self, ring: RingPlan, edge: str, wiring: Wiring, *, gives_back: bool) -> None:
+        """Lose the frames that the dead worker had in its hands, or between its own stages."""
+        block = wiring.ledger.edge(edge)
+        memory = map_segment(self._fds[f"ring/{ring.name}/read"], writable=False)
+        free = PipeQueue(-1, self._fds[f"free/{ring.name}/w"])
+        for slot, state in enumerate(bytes(block.states)):
+            if state == SLOT_HELD or (state != SLOT_FREE and not gives_back):
+                self._lose(*frame_of(memory, ring.layout, slot))
+                block.states[slot] = SLOT_FREE
+                block.words[block.LOST] += 1
+                if gives_back:
+                    free.send((0, slot, 0, FREE, NONE))
+
+    def _deal_with(self, token: Token, reader: RingReader) -> None:
+        sequence, slot, stream, kind, reason = token
+        if kind == FRAME:
+            reader.release(slot, LOST)
+            self._lose(stream, sequence)
+        elif kind == GAP:
+            self._say_gap(stream, sequence, reason)
+        elif kind == END:
+            self._ends_missing[stream] -= 1
+            if not self._ends_missing[stream]:
+                self._end(stream)
+
+    def _lose(self, stream: int, sequence: int) -> None:
+        self._say_gap(stream, sequence, LOST)
+
+    def _say_gap(self, stream: int, sequence: int, reason: int) -> None:
+        for queue, streams in self._outputs:
+            if stream in streams:
+                queue.send((sequence, 0, stream, GAP, reason))
+        for leaf, streams in self._leaves.items():
+            if stream in streams:
+                self._gates[stream].send((sequence, leaf, stream, DONE, reason))
+
+    def _end(self, stream: int) -> None:
+        for queue, streams in self._outputs:
+            if stream in streams:
+                queue.send((0, 0, stream, END, NONE))

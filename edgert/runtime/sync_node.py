@@ -1,0 +1,70 @@
+"""Drives a stage that makes one frame at a time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from edgert.errors import FrameFiltered, FrameLostError
+from edgert.runtime.node import WAIT_IN, ReadingNode
+from edgert.stages.base import Inputs
+from edgert.transport.join import Arrival
+from edgert.transport.ledger import StageBlock
+from edgert.transport.token import FILTERED, LOST, NONE
+
+
+class SyncNode(ReadingNode):
+    """Loans, an arrival, ``process``, commit, release."""
+
+    def step(self) -> bool:
+        """Process one frame, or pass one gap on."""
+        if not self._has_loans():
+            return False
+        arrival = self._join.receive_nowait()
+        if arrival is None:
+            self._pass_on_ends()
+            self.finished = self._join.ended
+            return False
+        if arrival.reason:
+            self._pass_on_gap(arrival, arrival.reason)
+        else:
+            self._process(arrival)
+        return True
+
+    def wait_fds(self) -> Sequence[int]:
+        """Wait for a slot while one is lacking, else for an input."""
+        return self._outputs.free_fds if self._lacks_loan else self._join.fds
+
+    def _process(self, arrival: Arrival) -> None:
+        start_ns = time.monotonic_ns()
+        self._block.record(WAIT_IN, start_ns - self._since_ns)
+        samples = self._samples(arrival)
+        first = samples[self._order[0]]
+        outputs = self._outputs
+        for loan in outputs.loans.values():
+            loan.inherit(first)
+        outcome = self._run(arrival, samples)
+        end_ns = time.monotonic_ns()
+        if outcome != NONE:
+            outputs.gap(arrival.stream, arrival.sequence, outcome)
+        else:
+            self._refuse_kept_views(samples)
+            if self.is_leaf:
+                self._book_latency(first.header.captured_ns, end_ns)
+            outputs.commit(outputs.loans, arrival.stream, arrival.sequence)
+            self._book(start_ns, end_ns)
+        self._release(arrival, outcome)
+
+    def _run(self, arrival: Arrival, samples: Inputs) -> int:
+        """Return NONE, FILTERED or LOST; any other error of the stage ends the worker."""
+        try:
+            self.stage.process(samples, self._outputs.loans)
+        except FrameFiltered:
+            self._words[StageBlock.FILTERED] += 1
+            return FILTERED
+        except FrameLostError as error:
+            self._lose(error, arrival.stream, arrival.sequence)
+            return LOST
+        except BaseException as error:
+            raise self._fail(arrival, error) from error
+        return NONE

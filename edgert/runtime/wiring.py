@@ -1,0 +1,157 @@
+"""Every fd of a run, by key; and the ends of rings that a process builds from the ones it got.
+
+    ledger                          the ledger, writable
+    ring/NAME/write, ring/NAME/read the segment of a ring, and the same read-only
+    free/NAME/r, free/NAME/w        slots on their way back to the writer
+    edge/NAME/r, edge/NAME/w        tokens on their way to a reader
+    gate/STREAM/r, gate/STREAM/w    DONE tokens on their way to a source
+
+The supervisor keeps every one of them open, so that no death of a worker loses a token.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Protocol
+
+from edgert.plan.structs import Plan, StagePlan, WorkerPlan
+from edgert.transport.ledger import Ledger, LedgerLayout
+from edgert.transport.queue import LocalQueue, PipeQueue, TokenQueue, make_pipe
+from edgert.transport.ring import EdgeWriter, RingPlan, RingReader, RingWriter
+from edgert.transport.segment import create_segment, map_segment, reopen_read_only
+
+Fds = Mapping[str, int]
+
+
+class HasRings(Protocol):
+    """A plan or a worker's order: what wiring needs to know."""
+
+    @property
+    def rings(self) -> tuple[RingPlan, ...]:
+        """The rings."""
+        ...
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """Names of the streams."""
+        ...
+
+    @property
+    def ledger(self) -> LedgerLayout:
+        """How the ledger is divided."""
+        ...
+
+
+def create_all(plan: Plan) -> dict[str, int]:
+    """Create every segment and pipe of a run.
+
+    Raises:
+        ResourceError: There is not that much shared memory.
+    """
+    fds = {"ledger": create_segment("ledger", plan.ledger.nbytes)}
+    try:
+        for ring in plan.rings:
+            fds[f"ring/{ring.name}/write"] = create_segment(ring.name, ring.nbytes)
+            fds[f"ring/{ring.name}/read"] = reopen_read_only(fds[f"ring/{ring.name}/write"])
+            _add_pipe(fds, f"free/{ring.name}")
+            for edge in ring.edges:
+                _add_pipe(fds, f"edge/{edge.name}")
+        for stream in plan.streams:
+            _add_pipe(fds, f"gate/{stream}")
+    except BaseException:
+        close_all(fds)
+        raise
+    return fds
+
+
+def _add_pipe(fds: dict[str, int], key: str) -> None:
+    fds[f"{key}/r"], fds[f"{key}/w"] = make_pipe()
+
+
+def close_all(fds: Fds) -> None:
+    """Close every fd."""
+    for fd in fds.values():
+        os.close(fd)
+
+
+def keys_for(plan: Plan, worker: WorkerPlan) -> tuple[str, ...]:
+    """Return the keys of the fds that a worker needs, and no others."""
+    keys = {"ledger"}
+    names = worker.stage_names
+    for ring in plan.rings:
+        writes = ring.name.partition(".")[0] in names
+        reads = [edge for edge in ring.edges if edge.reader in names]
+        if writes:
+            keys |= {f"ring/{ring.name}/write", f"free/{ring.name}/r", f"free/{ring.name}/w"}
+            for edge in ring.edges:
+                keys |= {f"edge/{edge.name}/r", f"edge/{edge.name}/w"}
+        if reads:
+            keys |= {f"ring/{ring.name}/read", f"free/{ring.name}/w"}
+            keys |= {f"edge/{edge.name}/r" for edge in reads}
+    for stage in worker.stages:
+        if stage.is_source:
+            keys.add(f"gate/{plan.streams[stage.streams[0]]}/r")
+        if stage.leaf >= 0:
+            keys |= {f"gate/{plan.streams[stream]}/w" for stream in stage.streams}
+    return tuple(sorted(keys))
+
+
+class Wiring:
+    """Builds one process's ends of the rings.
+
+    Args:
+        order: The rings, streams and the ledger's layout.
+        fds: The fds this process has, by key.
+        local: Names of the stages in this process: edges between them need no pipe.
+    """
+
+    def __init__(self, order: HasRings, fds: Fds, local: frozenset[str]) -> None:
+        self._rings = {ring.name: ring for ring in order.rings}
+        self._edges = {edge.name: (ring, edge) for ring in order.rings for edge in ring.edges}
+        self._streams = order.streams
+        self._fds = fds
+        self._local = local
+        self._local_queues: dict[str, LocalQueue] = {}
+        self.ledger = Ledger(map_segment(fds["ledger"], writable=True), order.ledger)
+
+    def writer(self, ring_name: str) -> RingWriter:
+        """Return the writer's end of a ring."""
+        ring = self._rings[ring_name]
+        edges = [
+            EdgeWriter(edge, self._ready(ring, edge.name), self.ledger.edge(edge.name))
+            for edge in ring.edges
+        ]
+        memory = map_segment(self._fds[f"ring/{ring.name}/write"], writable=True)
+        return RingWriter(ring, memory, self._free(ring), edges)
+
+    def reader(self, edge_name: str) -> RingReader:
+        """Return the reader's end of an edge."""
+        ring, edge = self._edges[edge_name]
+        memory = map_segment(self._fds[f"ring/{ring.name}/read"], writable=False)
+        block = self.ledger.edge(edge_name)
+        return RingReader(edge, ring, memory, self._ready(ring, edge_name), self._free(ring), block)
+
+    def done_queue(self, stream: int) -> PipeQueue:
+        """Return the queue of DONE tokens of a stream: the end or ends that this process has."""
+        key = f"gate/{self._streams[stream]}"
+        return PipeQueue(self._fds.get(f"{key}/r", -1), self._fds.get(f"{key}/w", -1))
+
+    def _ready(self, ring: RingPlan, edge_name: str) -> TokenQueue:
+        edge = self._edges[edge_name][1]
+        if edge.reader in self._local and ring.name.partition(".")[0] in self._local:
+            return self._local_queues.setdefault(f"edge/{edge_name}", LocalQueue())
+        key = f"edge/{edge_name}"
+        return PipeQueue(self._fds[f"{key}/r"], self._fds.get(f"{key}/w", -1))
+
+    def _free(self, ring: RingPlan) -> TokenQueue:
+        stages = {ring.name.partition(".")[0], *(edge.reader for edge in ring.edges)}
+        if stages <= self._local:
+            return self._local_queues.setdefault(f"free/{ring.name}", LocalQueue())
+        key = f"free/{ring.name}"
+        return PipeQueue(self._fds.get(f"{key}/r", -1), self._fds[f"{key}/w"])
+
+
+def reader_ports(stage: StagePlan, wiring: Wiring) -> dict[str, list[RingReader]]:
+    """Return the readers of every input port of a stage."""
+    return {port: [wiring.reader(edge) for edge in edges] for port, edges in stage.inputs.items()}

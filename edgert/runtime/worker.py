@@ -1,0 +1,172 @@
+"""A worker: the process in which one or more stages run.
+
+It pins itself before anything heavy is loaded (new threads inherit the affinity), opens its stages,
+says READY, waits for START, and runs its loop until every stream has ended.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+import traceback
+from collections.abc import Mapping
+
+from edgert.control.channel import WorkerChannel
+from edgert.control.messages import Failed, Finished, InputFault, Log, Ready, SaidFault, Start
+from edgert.device.cores import pin
+from edgert.errors import EXIT_BUG, EXIT_DONE, EdgertError, UserError
+from edgert.plan.structs import StagePlan, WorkerOrder
+from edgert.runtime.async_node import AsyncNode
+from edgert.runtime.loop import Loop
+from edgert.runtime.node import Node, Outputs
+from edgert.runtime.source_node import SourceNode
+from edgert.runtime.sync_node import SyncNode
+from edgert.runtime.wiring import Wiring, reader_ports
+from edgert.stages.base import AsyncStage, Source, Stage, StageContext
+from edgert.stages.registry import Registry
+from edgert.transport.gate import FlowGate
+from edgert.transport.join import Join, Port
+
+
+class _ToSupervisor(logging.Handler):
+    """Sends log records to the supervisor, the only process that writes to standard error."""
+
+    def __init__(self, channel: WorkerChannel, worker: str) -> None:
+        super().__init__()
+        self._channel = channel
+        self._worker = worker
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Send one record."""
+        message = Log(self._worker, record.name, record.levelno, record.getMessage())
+        self._channel.send(message)
+
+
+class Worker:
+    """One worker process, from its order to its exit code."""
+
+    def __init__(self, order: WorkerOrder, fds: Mapping[str, int]) -> None:
+        self._order = order
+        self._name = order.worker.name
+        self._fds = fds
+        self._stages: list[Stage] = []
+        self._channel = WorkerChannel(order.control, self._name)
+
+    def run(self) -> int:
+        """Run to the end; whatever goes wrong is told to the supervisor.
+
+        Returns:
+            The exit code of the process.
+        """
+        try:
+            self._run()
+        except EdgertError as error:
+            trace = "" if isinstance(error, UserError) else traceback.format_exc()
+            self._channel.send(Failed(self._name, _said(error), error.exit_code, trace))
+            code = error.exit_code
+        except Exception as error:  # noqa: BLE001  the last catcher of a process: told, with its trace
+            place = f"worker '{self._name}'"
+            fault = SaidFault(place, f"{type(error).__name__}: {error}", "")
+            self._channel.send(Failed(self._name, (fault,), EXIT_BUG, traceback.format_exc()))
+            code = EXIT_BUG
+        else:
+            self._channel.send(Finished(self._name))
+            code = EXIT_DONE
+        self._channel.close()
+        return code
+
+    def _run(self) -> None:
+        self._send_logs()
+        pin(self._order.worker.cores)
+        wiring = Wiring(self._order, self._fds, self._order.worker.stage_names)
+        try:
+            nodes = [self._open(plan, wiring) for plan in self._order.worker.stages]
+            reports = {stage.context.name: stage.context.report for stage in self._stages}
+            self._channel.send(Ready(self._name, reports))
+            self._wait_start(nodes)
+            blocks = [wiring.ledger.stage(stage.context.name) for stage in self._stages]
+            gc.collect()
+            gc.freeze()
+            gc.disable()
+            Loop(nodes, self._channel, blocks).run()
+        finally:
+            self._close()
+
+    def _send_logs(self) -> None:
+        root = logging.getLogger()
+        root.handlers[:] = [_ToSupervisor(self._channel, self._name)]
+        root.setLevel(self._order.log_level.upper())
+
+    def _wait_start(self, nodes: list[Node]) -> None:
+        if not isinstance(self._channel.wait(), Start):
+            for node in nodes:  # stopped before it began: the streams are empty
+                node.stop()
+
+    def _close(self) -> None:
+        """Close every stage, the first fault of which is raised when all are closed."""
+        faults: list[Exception] = []
+        for stage in self._stages:
+            try:
+                stage.close()
+            except Exception as error:  # noqa: BLE001  the others' files must be closed all the same
+                faults.append(error)
+        self._stages.clear()
+        if faults:
+            raise faults[0]
+
+    def _open(self, plan: StagePlan, wiring: Wiring) -> Node:
+        cls = Registry().stage_class(plan.kind)
+        context = StageContext(
+            name=plan.name,
+            place=f"stage '{plan.name}'",
+            inputs=plan.input_ports,
+            outputs=plan.output_ports,
+            threads=plan.threads,
+            streams=self._order.streams,
+            folder=self._order.folder,
+            log=logging.getLogger(f"edgert.{plan.name}"),
+        )
+        stage = cls(cls.options.model_validate(plan.settings), context)
+        stage.open()
+        self._stages.append(stage)
+        return self._node(stage, plan, wiring)
+
+    def _node(self, stage: Stage, plan: StagePlan, wiring: Wiring) -> Node:
+        rings = {port: wiring.writer(ring) for port, ring in plan.outputs.items()}
+        done = {stream: wiring.done_queue(stream) for stream in plan.streams}
+        outputs = Outputs(rings, plan.leaf, done)
+        block = wiring.ledger.stage(plan.name)
+        if isinstance(stage, Source):
+            stream = plan.streams[0]
+            gate = FlowGate(
+                done[stream],
+                wiring.ledger.stream(self._order.streams[stream]),
+                self._order.leaves[stream],
+            )
+            return SourceNode(
+                stage, block, outputs, gate, stream, self._order.max_frames, self._tell_input_fault
+            )
+        ports = [Port(port, readers) for port, readers in reader_ports(plan, wiring).items()]
+        join = Join(ports)
+        if isinstance(stage, AsyncStage):
+            return AsyncNode(stage, block, outputs, join)
+        return SyncNode(stage, block, outputs, join)
+
+    def _tell_input_fault(self, error: UserError) -> None:
+        self._channel.send(InputFault(self._name, _said(error)))
+
+
+def _said(error: EdgertError) -> tuple[SaidFault, ...]:
+    return tuple(SaidFault(fault.place, fault.fault, fault.mend) for fault in error.faults)
+
+
+def main(order: WorkerOrder, fds: list[int]) -> int:
+    """Run a worker in this freshly forked process; returns its exit code."""
+    return Worker(order, dict(zip(order.fd_keys, fds, strict=True))).run()
+
+
+def exit_with(code: int) -> None:
+    """End this process without running what its parent registered at exit."""
+    logging.shutdown()
+    os._exit(code)

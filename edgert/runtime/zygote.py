@@ -1,0 +1,172 @@
+"""The zygote: a small single-threaded process from which workers are forked.
+
+It has numpy and OpenCV imported, so that their pages are shared by all workers, and has never run
+an operation of them: a fork after OpenCV or a vendor library has made threads hangs. It outlives
+nobody: it dies with the supervisor, the workers die with it, and the run's folder goes last.
+
+    supervisor -> zygote: msgpack WorkerOrder, its fds by SCM_RIGHTS
+    zygote -> supervisor: Spawned(worker, pid), later Exited(worker, pid, status)
+"""
+
+from __future__ import annotations
+
+import array
+import os
+import select
+import shutil
+import signal
+import socket
+import sys
+from pathlib import Path
+
+import msgspec
+
+from edgert.errors import EXIT_BUG
+from edgert.plan.structs import WorkerOrder
+from edgert.runtime import worker
+from edgert.runtime.processes import die_with_parent, ignore_stop_signals, name_process
+
+MAX_FDS = 250  # of 253 in one message (SCM_MAX_FD)
+_MAX_BYTES = 1 << 20
+
+
+class Spawned(msgspec.Struct, tag="spawned", frozen=True):
+    """A worker was forked."""
+
+    worker: str
+    pid: int
+
+
+class Exited(msgspec.Struct, tag="exited", frozen=True):
+    """A worker ended; ``status`` as ``os.waitstatus_to_exitcode`` gives it (-9 for a kill)."""
+
+    worker: str
+    pid: int
+    status: int
+
+
+FromZygote = Spawned | Exited
+
+
+class SpawnRequest(msgspec.Struct, frozen=True):
+    """A worker to fork. The fds may come in several messages; the last has ``order``."""
+
+    order: WorkerOrder | None
+
+
+class Zygote:
+    """Forks workers on request and tells when they end."""
+
+    def __init__(self, supervisor: socket.socket, folder: Path) -> None:
+        self._supervisor = supervisor
+        self._folder = folder
+        self._workers: dict[int, str] = {}
+        self._fds: list[int] = []
+        self._decode = msgspec.msgpack.Decoder(SpawnRequest).decode
+        self._encode = msgspec.msgpack.Encoder().encode
+
+    def run(self) -> None:
+        """Serve until the supervisor is gone, then leave nothing behind."""
+        wake_r, wake_w = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.set_wakeup_fd(wake_w)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        ignore_stop_signals()
+        poller = select.poll()
+        poller.register(wake_r, select.POLLIN)
+        poller.register(self._supervisor, select.POLLIN)
+        while True:
+            ready = {fd for fd, _ in poller.poll()}
+            if wake_r in ready:
+                os.read(wake_r, 4096)
+                self._reap()
+            if self._supervisor.fileno() in ready and not self._serve():
+                break
+        self._leave()
+
+    def _serve(self) -> bool:
+        """Handle one message; whether the supervisor is still there."""
+        fds = array.array("i")
+        try:
+            data, ancillary, _, _ = self._supervisor.recvmsg(
+                _MAX_BYTES, socket.CMSG_LEN(MAX_FDS * fds.itemsize)
+            )
+        except ConnectionError:
+            return False
+        if not data:
+            return False
+        for level, kind, content in ancillary:
+            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                fds.frombytes(content[: len(content) - len(content) % fds.itemsize])
+        self._fds.extend(fds)
+        order = self._decode(data).order
+        if order is not None:
+            self._spawn(order)
+        return True
+
+    def _spawn(self, order: WorkerOrder) -> None:
+        fds, self._fds = self._fds, []
+        zygote_pid = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            self._become_worker(order, fds, zygote_pid)
+        for fd in fds:
+            os.close(fd)
+        self._workers[pid] = order.worker.name
+        self._tell(Spawned(order.worker.name, pid))
+
+    def _become_worker(self, order: WorkerOrder, fds: list[int], zygote_pid: int) -> None:
+        code = EXIT_BUG
+        try:
+            die_with_parent(zygote_pid)
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            self._supervisor.close()
+            name_process(f"ert:{order.worker.name}")
+            code = worker.main(order, fds)
+        finally:
+            worker.exit_with(code)
+
+    def _reap(self) -> None:
+        while self._workers:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if not pid:
+                return
+            name = self._workers.pop(pid)
+            self._tell(Exited(name, pid, os.waitstatus_to_exitcode(status)))
+
+    def _tell(self, message: FromZygote) -> None:
+        try:
+            self._supervisor.send(self._encode(message))
+        except ConnectionError:
+            self._leave()
+
+    def _leave(self) -> None:
+        for pid in self._workers:
+            os.kill(pid, signal.SIGKILL)
+        shutil.rmtree(self._folder, ignore_errors=True)
+        os._exit(0)
+
+
+def main() -> None:
+    """Run as ``python -m edgert.runtime.zygote SOCKET_FD SUPERVISOR_PID FOLDER``."""
+    socket_fd, supervisor_pid, folder = sys.argv[1:]
+    # SIGTERM is ignored in the loop: what ends the zygote is the end of its socket. The death
+    # signal only covers the moment before the loop runs.
+    die_with_parent(int(supervisor_pid), signal.SIGTERM)
+    name_process("ert:zygote")
+    import_shared_libraries()
+    supervisor = socket.socket(fileno=int(socket_fd))
+    Zygote(supervisor, Path(folder)).run()
+
+
+def import_shared_libraries() -> None:
+    """Import what most workers need; nothing of it is called before the fork."""
+    import cv2  # noqa: F401
+    import numpy as np  # noqa: F401
+
+
+if __name__ == "__main__":
+    main()

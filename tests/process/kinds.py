@@ -1,0 +1,244 @@
+"""Stages that count, fail and wait: real kinds for runs of real processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from edgert.errors import FrameFiltered, FrameLostError, MediaError
+from edgert.stages.base import (
+    AsyncStage,
+    Done,
+    Inputs,
+    Outputs,
+    PlanContext,
+    Ports,
+    Source,
+    Stage,
+    StageOptions,
+)
+from edgert.tensor import FrameHeader, PortSpec, TensorSpec
+
+
+def number_port(words: int = 1) -> PortSpec:
+    return PortSpec("numbers", {"n": TensorSpec("i64", (words,))})
+
+
+class NumbersOptions(StageOptions):
+    count: int = Field(100, description="How many.")
+    words: int = Field(1, description="Size of a frame in 8-byte words.")
+    lose: list[int] = Field([], description="Frames that cannot be had.")
+    cut_short: bool = Field(False, description="Whether the input turns out not to be whole.")
+    die_at: int = Field(-1, description="Frame at which the process is killed.")
+
+
+class Numbers(Source):
+    """Counts from 0."""
+
+    outputs: ClassVar[Mapping[str, str]] = {"n": "numbers"}
+    options = NumbersOptions
+    settings: NumbersOptions
+
+    @classmethod
+    def plan(cls, options: NumbersOptions, inputs: Ports, context: PlanContext) -> dict[str, PortSpec]:
+        return {"n": number_port(options.words)}
+
+    def open(self) -> None:
+        self.next = 0
+
+    def grab(self) -> FrameHeader | None:
+        if self.next >= self.settings.count:
+            if self.settings.cut_short:
+                raise MediaError(self.context.place, "ends early", "Count again")
+            return None
+        self.current, self.next = self.next, self.next + 1
+        if self.current == self.settings.die_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.current in self.settings.lose:
+            raise FrameLostError("it is not there")
+        return FrameHeader(pts_ns=self.current, captured_ns=time.monotonic_ns(), width=1, height=1)
+
+    def write(self, outputs: Outputs) -> None:
+        outputs["n"].tensor("n")[:] = self.current
+
+
+class LiveOptions(StageOptions):
+    count: int = Field(100, description="How many.")
+    fps: float = Field(100.0, description="How many a second.")
+
+
+class Live(Source):
+    """Counts from 0, by the clock."""
+
+    is_live = True
+    outputs: ClassVar[Mapping[str, str]] = {"n": "numbers"}
+    options = LiveOptions
+    settings: LiveOptions
+
+    @classmethod
+    def plan(cls, options: LiveOptions, inputs: Ports, context: PlanContext) -> dict[str, PortSpec]:
+        return {"n": number_port()}
+
+    def open(self) -> None:
+        self.next = 0
+        self.clock = threading.Event()
+
+    def grab(self) -> FrameHeader | None:
+        if self.next >= self.settings.count:
+            return None
+        self.clock.wait(1 / self.settings.fps)
+        self.next += 1
+        return FrameHeader(captured_ns=time.monotonic_ns(), width=1, height=1)
+
+    def write(self, outputs: Outputs) -> None:
+        outputs["n"].tensor("n")[:] = self.next - 1
+
+
+class StepOptions(StageOptions):
+    lose: list[int] = Field([], description="Numbers that are lost.")
+    filter: list[int] = Field([], description="Numbers that are filtered.")
+    die_at: int = Field(-1, description="Number at which the process is killed.")
+    raise_at: int = Field(-1, description="Number at which it raises.")
+    keep_view: bool = Field(False, description="Whether it keeps a view of its input.")
+    wait_ms: float = Field(0, description="How long each frame takes.")
+    copies: bool = Field(False, description="Whether it makes a copy that need not be.")
+    fail_open: str = Field("", description="What open raises: user or bug.")
+
+
+class Step(Stage):
+    """Adds one."""
+
+    inputs: ClassVar[Mapping[str, str]] = {"n": "numbers"}
+    outputs: ClassVar[Mapping[str, str]] = {"n": "numbers"}
+    options = StepOptions
+    settings: StepOptions
+
+    @classmethod
+    def plan(cls, options: StepOptions, inputs: Ports, context: PlanContext) -> dict[str, PortSpec]:
+        return {"n": inputs["n"]}
+
+    def open(self) -> None:
+        self.clock = threading.Event()
+        self.kept: list[Any] = []
+        if self.settings.fail_open == "user":
+            raise MediaError(self.context.place, "does not open", "Open it")
+        if self.settings.fail_open == "bug":
+            raise ZeroDivisionError("open")
+
+    def process(self, inputs: Inputs, outputs: Outputs) -> None:
+        array = inputs["n"].tensors["n"]
+        number = int(array[0])
+        if self.settings.wait_ms:
+            self.clock.wait(self.settings.wait_ms / 1e3)
+        if number == self.settings.die_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if number == self.settings.raise_at:
+            raise ValueError(f"cannot count to {number}")
+        if number in self.settings.lose:
+            raise FrameLostError(f"{number} is unlucky")
+        if number in self.settings.filter:
+            raise FrameFiltered
+        if self.settings.keep_view:
+            self.kept.append(array[:1])
+        if self.settings.copies:
+            scratch = np.empty_like(array)
+            self.context.copy(array, into=scratch)
+        np.add(array, 1, out=outputs["n"].tensor("n", array.shape))
+
+
+class AsyncStep(AsyncStage):
+    """Adds one on a thread of its own, later frames sooner than earlier ones."""
+
+    inputs: ClassVar[Mapping[str, str]] = {"n": "numbers"}
+    outputs: ClassVar[Mapping[str, str]] = {"n": "numbers"}
+    options = StepOptions
+    settings: StepOptions
+
+    @classmethod
+    def plan(cls, options: StepOptions, inputs: Ports, context: PlanContext) -> dict[str, PortSpec]:
+        return {"n": inputs["n"]}
+
+    @classmethod
+    def frames_held(cls, options: StepOptions) -> int:
+        return 3
+
+    @property
+    def capacity(self) -> int:
+        return 3
+
+    def start(self, inputs: Inputs, outputs: Outputs, done: Done) -> None:
+        number = int(inputs["n"].tensors["n"][0])
+        delay_s = 0.002 * (2 - number % 3)
+
+        def work() -> None:
+            if number in self.settings.lose:
+                done(FrameLostError(f"{number} is unlucky"))
+                return
+            outputs["n"].tensor("n")[:] = number + 1
+            done(None)
+
+        threading.Timer(delay_s, work).start()
+
+
+class AddOptions(StageOptions):
+    path: str = Field(description="File with a line for each sum.")
+
+
+class Both(Stage):
+    """Writes both of its inputs: a join."""
+
+    inputs: ClassVar[Mapping[str, str]] = {"a": "numbers", "b": "numbers"}
+    options = AddOptions
+    settings: AddOptions
+
+    def open(self) -> None:
+        self.file = Path(self.settings.path).open("w")
+
+    def process(self, inputs: Inputs, outputs: Outputs) -> None:
+        a, b = (int(inputs[port].tensors["n"][0]) for port in ("a", "b"))
+        header = inputs["a"].header
+        self.file.write(f"{header.stream} {header.sequence} {a} {b}\n")
+
+    def close(self) -> None:
+        self.file.close()
+
+
+class WriteOptions(StageOptions):
+    path: str = Field(description="File with a line for each number.")
+    wait_ms: float = Field(0, description="How long each frame takes.")
+    die_at: int = Field(-1, description="Frame at which the process is killed.")
+
+
+class Write(Stage):
+    """Writes stream, frame and number, a line each."""
+
+    inputs: ClassVar[Mapping[str, str]] = {"n": "numbers"}
+    options = WriteOptions
+    settings: WriteOptions
+
+    def open(self) -> None:
+        self.file = Path(self.settings.path).open("w")
+        self.clock = threading.Event()
+
+    def process(self, inputs: Inputs, outputs: Outputs) -> None:
+        header = inputs["n"].header
+        if self.settings.wait_ms:
+            self.clock.wait(self.settings.wait_ms / 1e3)
+        if header.sequence == self.settings.die_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+        number = int(inputs["n"].tensors["n"][0])
+        self.file.write(f"{header.stream} {header.sequence} {number}\n")
+
+    def end_stream(self, stream: int) -> None:
+        self.file.write(f"{stream} end\n")
+
+    def close(self) -> None:
+        self.file.close()
