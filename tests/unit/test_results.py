@@ -3,6 +3,7 @@ import json
 import msgspec
 import numpy as np
 import pytest
+
 from edgert.results import DetectionResult, decode, detections_from, encode_line
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from av.video.frame import VideoFrame
 from av.video.reformatter import ColorRange, Colorspace
 
+from edgert.errors import FrameLostError
 from edgert.tensor import IDENTITY, PIXEL_FORMATS
 from edgert.transport.slot import Array, Loan
 
@@ -39,7 +40,12 @@ HD_HEIGHT = 720
 
 def format_of(frame: VideoFrame) -> str:
     """Return the pixel format in which a frame is handed on."""
-    return NATIVE.get(frame.format.name, "i420")
+    return _native_format(frame) or "i420"
+
+
+def _native_format(frame: VideoFrame) -> str | None:
+    # Rows from the bottom up (raw AVI) have a negative stride, which PyAV's buffers get wrong.
+    return None if frame.planes[0].line_size < 0 else NATIVE.get(frame.format.name)
 
 
 def quarter_turns(frame: VideoFrame) -> int:
@@ -95,6 +101,7 @@ def look_of(frame: VideoFrame) -> tuple[Any, ...]:
         frame.rotation,
         frame.colorspace,
         frame.color_range,
+        frame.planes[0].line_size < 0,
     )
 
 
@@ -106,7 +113,7 @@ def picture_of(frame: VideoFrame, pixel_format: str, max_width: int, max_height:
     new_width = max(1, int(width * factor)) if factor < 1 else width
     new_height = max(1, int(height * factor)) if factor < 1 else height
     matrix, colour_range = _colours(frame)
-    is_direct = factor == 1 and NATIVE.get(frame.format.name) == pixel_format
+    is_direct = factor == 1 and _native_format(frame) == pixel_format
     flat_width, flat_height = _turned(new_width, new_height, turns)
     return Picture(
         width,
@@ -127,6 +134,8 @@ def write_picture(frame: VideoFrame, picture: Picture, loan: Loan) -> int:
     moved = 0
     if picture.conversion is not None:
         frame = frame.reformat(**picture.conversion)
+        if frame.planes[0].line_size < 0:
+            raise FrameLostError("its rows run from the bottom up, which is not supported")
         moved = sum(plane.rows * plane.row_bytes for plane in picture.planes)
     source: Any  # a buffer, which its type does not say
     for plane, source in zip(picture.planes, frame.planes, strict=False):

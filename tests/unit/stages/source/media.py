@@ -9,6 +9,7 @@ from typing import Any
 
 import av
 import numpy as np
+
 from edgert.models.describe import ModelDescription
 from edgert.stages.base import PlanContext
 from edgert.stages.harness import StageRun

@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -39,4 +41,4 @@ def test_the_second_play_of_a_file_goes_on_where_the_first_ended() -> None:
 def test_times_always_grow(times: list[int | None]) -> None:
     timeline = Timeline()
     stamped = [timeline.stamp(t) for t in times]
-    assert all(a < b for a, b in zip(stamped, stamped[1:], strict=False))
+    assert all(a < b for a, b in pairwise(stamped))

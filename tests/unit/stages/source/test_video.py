@@ -8,6 +8,7 @@ from typing import Any
 import av
 import numpy as np
 import pytest
+
 from edgert.errors import FrameLostError, MediaError
 from edgert.stages.harness import StageRun, opened
 from edgert.stages.source.video import VideoSource
@@ -127,6 +128,21 @@ def test_other_formats_become_i420_and_the_detour_is_counted(tmp_path: Path) -> 
         np.testing.assert_allclose(found, [81, 90, 240], atol=1)  # BT.601, limited range
         assert out["image"].header.pixel_format == "i420"
         assert run.stage.context.copied_bytes == 64 * 48 * 3 // 2
+
+
+def test_rows_from_the_bottom_up_are_put_right(tmp_path: Path) -> None:
+    pixels = np.full((6, 8, 3), 128, np.uint8)
+    pixels[:2] = 0  # the top is black
+    frame = av.VideoFrame.from_ndarray(pixels, format="bgr24")
+    path = make_video(tmp_path / "a.avi", codec="rawvideo", pts=[0], frames=iter([frame]))
+    data = bytearray(path.read_bytes())
+    height_at = data.find(b"strf") + 8 + 8
+    assert int.from_bytes(data[height_at : height_at + 4], "little", signed=True) == -6
+    data[height_at : height_at + 4] = (6).to_bytes(4, "little")
+    path.write_bytes(data)
+    with playing(path) as run:
+        (planes,) = all_frames(run)
+    assert (planes["y"][:, 0] > 16).tolist() == [True] * 4 + [False] * 2
 
 
 def test_ten_bits_become_eight(tmp_path: Path) -> None:

@@ -1,0 +1,171 @@
+"""``source.images``: the images of a directory, a pattern or one file, as a stream."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from pydantic import Field
+
+from edgert import isolate
+from edgert.errors import FrameLostError, MediaError
+from edgert.stages.base import Outputs, PlanContext, Ports, Source, StageContext, StageOptions
+from edgert.stages.source.files import find_images
+from edgert.stages.source.video import Pixels
+from edgert.tensor import IDENTITY, FrameHeader, PortSpec, image_port
+from edgert.transport.slot import Array
+
+if TYPE_CHECKING:
+    from edgert.stages.source.loader import Loaded
+
+PROBE = "edgert.stages.source.loader:probe_images"
+PROBE_BUDGET_S = 20.0
+PROBE_TIMEOUT_S = 40.0
+NS = 1_000_000_000
+
+
+class ImagesOptions(StageOptions):
+    """Options of ``source.images``."""
+
+    uri: str = Field(
+        min_length=1,
+        description="A directory of images (jpg, png, bmp, tiff, webp), a pattern such as "
+        "`shots/*.png`, or one file; relative to the pipeline file. In natural order.",
+    )
+    recursive: bool = Field(False, description="Also the folders below.")  # noqa: FBT003
+    on_corrupt: Literal["skip", "pass", "fail"] = Field(
+        "skip",
+        description="A damaged image is lost with a reason (`skip`), handed on as far as it goes "
+        "and marked partial where it is only truncated (`pass`), or ends the run (`fail`).",
+    )
+    loop: int = Field(1, ge=1, description="How many times the images are played.")
+    max_size: tuple[Pixels, Pixels] | None = Field(
+        None,
+        description="Largest `[width, height]` handed on; larger images are scaled down and "
+        "counted. The largest image's size where it is not given.",
+    )
+
+
+class ImagesSource(Source):
+    """Reads images in natural order: upright by EXIF, BGR of 8 bits, alpha dropped.
+
+    Images have no time: ``pts_ns`` is the number of the image at one image a second.
+    """
+
+    outputs: ClassVar = {"image": "image"}
+    options: ClassVar = ImagesOptions
+
+    @classmethod
+    def plan(
+        cls, options: ImagesOptions, inputs: Ports, context: PlanContext
+    ) -> dict[str, PortSpec]:
+        """List the files, and size the slots by their headers, read in a child process."""
+        path = Path(context.folder, options.uri).expanduser().absolute()
+        files = find_images(path, context.place, recursive=options.recursive)
+        place = f"{context.place}, '{path}'"
+        found = isolate.call(
+            PROBE,
+            {"paths": [str(file) for file in files], "place": place, "budget_s": PROBE_BUDGET_S},
+            PROBE_TIMEOUT_S,
+            place,
+            MediaError,
+        )
+        width, height = options.max_size or (found["width"], found["height"])
+        attributes = {"path": str(path), "files": len(files), "fps": 1.0, **found}
+        return {"image": image_port(width, height, ("bgr24",), attributes)}
+
+    def __init__(self, options: ImagesOptions, context: StageContext) -> None:
+        super().__init__(options, context)
+        self._port = context.outputs["image"]
+        self._files: list[Path] = []
+        self._next = 0
+        self._loaded: Loaded | None = None
+        self._size = (0, 0)
+        self.scaled = 0
+
+    def open(self) -> None:
+        """List the files and load what reads them."""
+        from edgert.stages.source.loader import load_image
+
+        self._load_image = load_image
+        path = Path(self._port.attributes["path"])
+        files = find_images(path, self.context.place, recursive=self.settings.recursive)
+        self._files = files * self.settings.loop
+
+    def grab(self) -> FrameHeader | None:
+        """Read the next image; None after the last."""
+        self._loaded = None
+        if self._next == len(self._files):
+            return None
+        number, path = self._next, self._files[self._next]
+        self._next += 1
+        loaded = self._loaded = self._load(path)
+        height, width = loaded.pixels.shape[:2]
+        self._size = self._fit(width, height)
+        self.context.copied_bytes += loaded.copied_bytes
+        return FrameHeader(
+            pts_ns=number * NS,
+            captured_ns=time.monotonic_ns(),
+            width=width,
+            height=height,
+            transform=self._transform(width, height),
+            pixel_format="bgr24",
+            colour_range="full",
+            is_partial=loaded.is_partial,
+        )
+
+    def write(self, outputs: Outputs) -> None:
+        """Write the image last grabbed into its slot."""
+        if self._loaded is None:
+            raise AssertionError("write() without an image that was grabbed")
+        pixels = self._loaded.pixels
+        width, height = self._size
+        into = outputs["image"].tensor("bgr", (height, width, 3))
+        if pixels.shape == into.shape:
+            into[...] = pixels
+        else:
+            self._shrink(pixels, into)
+        self._loaded = None
+
+    def close(self) -> None:
+        """Say how many images had to be scaled."""
+        if self.scaled:
+            self.context.log.warning(
+                "%s: %d images were larger than their slot: scaled down",
+                self.context.place,
+                self.scaled,
+            )
+
+    def _load(self, path: Path) -> Loaded:
+        policy = self.settings.on_corrupt
+        try:
+            return self._load_image(path, allow_partial=policy == "pass")
+        except FrameLostError as error:
+            if policy != "fail":
+                raise
+            mend = "mend the file, or set `on_corrupt: skip`"
+            raise MediaError(self.context.place, str(error), mend) from error
+
+    def _fit(self, width: int, height: int) -> tuple[int, int]:
+        max_height, max_width = self._port.tensors["bgr"].shape[:2]
+        factor = min(1.0, (max_width or 0) / width, (max_height or 0) / height)
+        if factor == 1:
+            return width, height
+        self.scaled += 1
+        return max(1, int(width * factor)), max(1, int(height * factor))
+
+    def _transform(
+        self, width: int, height: int
+    ) -> tuple[float, float, float, float, float, float]:
+        if self._size == (width, height):
+            return IDENTITY
+        return (width / self._size[0], 0.0, 0.0, 0.0, height / self._size[1], 0.0)
+
+    def _shrink(self, pixels: Array, into: Array) -> None:
+        import cv2
+        import numpy as np
+
+        whole = np.ascontiguousarray(pixels)
+        self.context.copied_bytes += whole.nbytes
+        cv2.resize(whole, (into.shape[1], into.shape[0]), dst=into, interpolation=cv2.INTER_AREA)
