@@ -1,0 +1,37 @@
+"""The pipelines that are shipped: without faults, and each says what it does and how it is run."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parent.parent.parent
+SHIPPED = sorted((REPOSITORY / "pipelines").glob("*.yaml"))
+NAMES = [file.stem for file in SHIPPED]
+
+
+def test_the_check_finds_no_fault_in_any(edgert):
+    done = edgert("check", *SHIPPED)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(done.stdout.splitlines()) == len(SHIPPED)
+
+
+@pytest.mark.parametrize("file", SHIPPED, ids=NAMES)
+def test_the_head_names_the_schema_and_a_command(file):
+    first, *comments = [line for line in file.read_text().splitlines() if line.startswith("#")]
+    assert first == "# yaml-language-server: $schema=../docs/pipeline.schema.json"
+    assert any(f"edgert run pipelines/{file.name} " in line for line in comments)
+
+
+@pytest.mark.parametrize("file", SHIPPED, ids=NAMES)
+def test_the_name_is_that_of_the_file(file):
+    assert re.search(rf"^name: {file.stem}$", file.read_text(), re.MULTILINE)
+
+
+@pytest.mark.parametrize("file", SHIPPED, ids=NAMES)
+def test_only_classes_of_cores_are_named(file):
+    """Numbers would be a fault on a machine with fewer."""
+    named = re.findall(r"cores: (\S+)", file.read_text())
+    assert set(named) <= {"e-cores", "p-cores", "any"}
