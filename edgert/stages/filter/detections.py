@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, FiniteFloat, model_validator
 
 from edgert.errors import Fault, PipelineError, UserError
+from edgert.pipeline.near import choices
 from edgert.stages.base import (
     Inputs,
     Outputs,
@@ -174,9 +174,7 @@ def _unknown_labels(wanted: tuple[str, ...], known: list[str], context: PlanCont
     for label in wanted:
         if label in known:
             continue
-        near = difflib.get_close_matches(label, known, 1)
-        some = ", ".join(known[:10]) + (", ..." if len(known) > 10 else "")
-        mend = f"Did you mean {near[0]!r}?" if near else f"Labels: {some or 'none are known'}"
+        mend = choices(label, known, "Its labels")
         fault = f"what arrives has no label {label!r}"
         faults.append(Fault(f"{context.place}, labels", fault, mend))
     return faults

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +9,7 @@ import msgspec
 
 from edgert.errors import Fault, ModelError, PipelineError, UserError
 from edgert.models.describe import ImageInput, ModelDescription
+from edgert.pipeline.near import choices
 from edgert.stages.base import PlanContext
 from edgert.stages.preprocess.colour import CHANNELS, exact_values
 from edgert.stages.preprocess.geometry import RESIZES
@@ -45,8 +45,7 @@ def find_model(
     if stage is None:
         return context.models.describe(model or "", {}), f"model {model!r}"
     if stage not in context.stages:
-        near = difflib.get_close_matches(stage, context.stages, 1)
-        mend = f"Did you mean {near[0]!r}?" if near else f"Stages: {', '.join(context.stages)}"
+        mend = choices(stage, context.stages, "The file's stages")
         raise UserError(f"{context.place}, for", f"there is no stage {stage!r}", mend)
     options = context.stages[stage]
     fed = getattr(options, "model", None)
