@@ -39,8 +39,11 @@ class StandIn:
         self._gates = {
             stream: wiring.done_queue(stream) for stream in range(len(plan.streams))
         }
+        held: list[tuple[int, int]] = []
         for ring in plan.rings:
-            self._take_over(ring, ring.name.partition(".")[0] in names, wiring)
+            held += self._take_over(ring, wiring, writes=ring.name.partition(".")[0] in names)
+        for stream, sequence in held:  # only now is every output known
+            self._say_gap(stream, sequence, LOST)
         for stage in worker.stages:
             if stage.is_source:
                 self._end(stage.streams[0])
@@ -52,8 +55,12 @@ class StandIn:
             while token := reader.receive_nowait():
                 self._deal_with(token, reader)
 
-    def _take_over(self, ring: RingPlan, writes: bool, wiring: Wiring) -> None:  # noqa: FBT001
+    def _take_over(
+        self, ring: RingPlan, wiring: Wiring, *, writes: bool
+    ) -> list[tuple[int, int]]:
+        """Take over the dead worker's ends of a ring; return the frames it had of it."""
         names = self._worker.stage_names
+        held = []
         for edge in ring.edges:
             reads = edge.reader in names
             if writes and not reads:
@@ -61,40 +68,41 @@ class StandIn:
                 queue = PipeQueue(self._fds[f"{key}/r"], self._fds[f"{key}/w"])
                 self._outputs.append((queue, edge.streams))
             if reads and not writes:
-                reader = wiring.reader(edge.name)
-                self._readers.append(reader)
+                self._readers.append(wiring.reader(edge.name))
                 for stream in edge.streams:
                     self._ends_missing[stream] = self._ends_missing.get(stream, 0) + 1
             if reads:
-                self._lose_held(ring, edge.name, wiring, gives_back=not writes)
+                held += self._let_go(ring, edge.name, wiring, gives_back=not writes)
+        return held
 
-    def _lose_held(self, ring: RingPlan, edge: str, wiring: Wiring, *, gives_back: bool) -> None:
-        """Lose the frames that the dead worker had in its hands, or between its own stages."""
+    def _let_go(
+        self, ring: RingPlan, edge: str, wiring: Wiring, *, gives_back: bool
+    ) -> list[tuple[int, int]]:
+        """Free what the dead worker had in its hands, or between its own stages: those frames."""
         block = wiring.ledger.edge(edge)
         memory = map_segment(self._fds[f"ring/{ring.name}/read"], writable=False)
         free = PipeQueue(-1, self._fds[f"free/{ring.name}/w"])
+        held = []
         for slot, state in enumerate(bytes(block.states)):
             if state == SLOT_HELD or (state != SLOT_FREE and not gives_back):
-                self._lose(*frame_of(memory, ring.layout, slot))
+                held.append(frame_of(memory, ring.layout, slot))
                 block.states[slot] = SLOT_FREE
                 block.words[block.LOST] += 1
                 if gives_back:
                     free.send((0, slot, 0, FREE, NONE))
+        return held
 
     def _deal_with(self, token: Token, reader: RingReader) -> None:
         sequence, slot, stream, kind, reason = token
         if kind == FRAME:
             reader.release(slot, LOST)
-            self._lose(stream, sequence)
+            self._say_gap(stream, sequence, LOST)
         elif kind == GAP:
             self._say_gap(stream, sequence, reason)
         elif kind == END:
             self._ends_missing[stream] -= 1
             if not self._ends_missing[stream]:
                 self._end(stream)
-
-    def _lose(self, stream: int, sequence: int) -> None:
-        self._say_gap(stream, sequence, LOST)
 
     def _say_gap(self, stream: int, sequence: int, reason: int) -> None:
         for queue, streams in self._outputs:

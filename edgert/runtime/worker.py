@@ -96,7 +96,8 @@ class Worker:
     def _send_logs(self) -> None:
         root = logging.getLogger()
         root.handlers[:] = [_ToSupervisor(self._channel, self._name)]
-        root.setLevel(self._order.log_level.upper())
+        root.setLevel(logging.WARNING)
+        logging.getLogger("edgert").setLevel(self._order.log_level.upper())
 
     def _wait_start(self, nodes: list[Node]) -> None:
         if not isinstance(self._channel.wait(), Start):

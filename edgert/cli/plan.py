@@ -1,0 +1,83 @@
+"""``edgert plan``: what would be started, and what is not known yet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import msgspec
+
+from edgert.cli.options import log_options, pipeline_options
+from edgert.cli.planning import plan_file
+from edgert.cli.progress import StatusLine
+from edgert.cli.render import show, show_json, table
+from edgert.device.cores import as_list
+from edgert.device.memory import in_units
+from edgert.plan.structs import Plan
+
+
+@click.command()
+@pipeline_options
+@click.option(
+    "--format", "style", type=click.Choice(["text", "json"]), default="text", show_default=True
+)
+@log_options
+def command(  # noqa: PLR0913  one parameter an option, as click has it
+    *,
+    file: Path,
+    variables: dict[str, str],
+    settings: tuple[str, ...],
+    style: str,
+    log_level: str,
+    log_format: str,
+) -> None:
+    """Show the workers, cores, rings and devices of the pipeline in FILE; start nothing."""
+    line = StatusLine()
+    plan = plan_file(file, variables, settings, pull=False, line=line).plan
+    if style == "json":
+        show_json(plan_json(plan))
+    else:
+        show(render_plan(plan))
+
+
+def plan_json(plan: Plan) -> dict[str, object]:
+    """Return the plan as plain JSON values, ``edgert.plan/1``."""
+    plain: dict[str, object] = msgspec.to_builtins(plan, str_keys=True)
+    return {"schema": "edgert.plan/1", "shared_bytes": plan.shared_bytes, **plain}
+
+
+def render_plan(plan: Plan) -> str:
+    """Return the plan as text."""
+    workers = [
+        (
+            worker.name,
+            ", ".join(stage.name for stage in worker.stages),
+            as_list(worker.cores),
+            max(stage.threads for stage in worker.stages),
+            worker.placement,
+        )
+        for worker in plan.workers
+    ]
+    rings = [
+        (
+            ring.name,
+            ring.slots,
+            in_units(ring.layout.slot_bytes),
+            in_units(ring.nbytes),
+            ", ".join(f"{edge.reader}.{edge.port}" for edge in ring.edges),
+        )
+        for ring in plan.rings
+    ]
+    devices = [f"  {stage}: {', '.join(asked)}" for stage, asked in plan.requested.items()]
+    return "\n".join(
+        [
+            f"pipeline {plan.name}: {len(plan.streams)} stream(s), at most {plan.in_flight} frames "
+            f"of each in flight, {in_units(plan.shared_bytes)} of shared memory",
+            "",
+            table(("worker", "stages", "cores", "threads", "placement"), workers),
+            "",
+            table(("ring", "slots", "slot", "bytes", "read by"), rings),
+            *(["", "devices asked for, in order:", *devices] if devices else []),
+            *(["", "not known yet:", *(f"  {text}" for text in plan.unknown)] if plan.unknown else []),
+        ]
+    )

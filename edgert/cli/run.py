@@ -1,0 +1,96 @@
+"""``edgert run``: run a pipeline, results on standard output, everything else on standard error."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import click
+import msgspec
+
+from edgert.cli.options import log_options, pipeline_options
+from edgert.cli.planning import plan_file, say
+from edgert.cli.progress import StatusLine, run_ticker
+from edgert.cli.summary import render_summary
+from edgert.errors import ResourceError
+from edgert.runtime.run import RunOptions
+from edgert.runtime.summary import Summary
+
+
+@click.command()
+@pipeline_options
+@click.option("--max-frames", type=click.IntRange(min=1), help="End each stream after so many.")
+@click.option(
+    "--duration", type=click.FloatRange(min=0, min_open=True), help="End after so many seconds."
+)
+@click.option(
+    "--summary",
+    "summary_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the summary to this file as JSON (edgert.summary/1).",
+)
+@click.option(
+    "--stop-timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=10.0,
+    show_default=True,
+    help="Seconds that draining may take before what still runs is killed.",
+)
+@click.option("--no-progress", is_flag=True, help="Show no live progress.")
+@log_options
+@click.pass_context
+def command(  # noqa: PLR0913  one parameter an option, as click has it
+    context: click.Context,
+    *,
+    file: Path,
+    variables: dict[str, str],
+    settings: tuple[str, ...],
+    max_frames: int | None,
+    duration: float | None,
+    summary_file: Path | None,
+    stop_timeout: float,
+    no_progress: bool,
+    log_level: str,
+    log_format: str,
+) -> None:
+    """Run the pipeline in FILE to its end, or until SIGTERM or Ctrl-C, which drain it."""
+    quiet = log_format == "json"
+    line = StatusLine(wanted=not no_progress and not quiet)
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(line.make_way)
+    if summary_file:
+        _require_writable(summary_file)
+    pipeline = plan_file(file, variables, settings, pull=True, line=line)
+    options = RunOptions(
+        max_frames=max_frames or 0,
+        duration_s=duration or 0.0,
+        stop_timeout_s=stop_timeout,
+        log_level=log_level,
+    )
+    outcome = pipeline.run_to_outcome(
+        options, run_ticker(line, pipeline.plan.name) if line.is_shown else None
+    )
+    line.clear()
+    if not quiet and outcome.summary.frames["read"]:
+        say(render_summary(outcome.summary))
+    if summary_file:
+        _write(summary_file, outcome.summary)
+    for error in outcome.errors:
+        say(str(error))
+    context.exit(outcome.exit_code)
+
+
+def _require_writable(path: Path) -> None:
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        raise ResourceError("--summary", f"folder '{folder}' is not there", "Make it first")
+
+
+def _write(path: Path, summary: Summary) -> None:
+    encoded = msgspec.json.format(msgspec.json.encode(summary), indent=2)
+    try:
+        path.write_bytes(encoded + b"\n")
+    except OSError as error:
+        raise ResourceError(
+            f"--summary '{path}'", f"cannot be written ({error.strerror})", "Give another path"
+        ) from error

@@ -1,0 +1,70 @@
+"""The summary of a run as text for people."""
+
+from __future__ import annotations
+
+from edgert.cli.render import table
+from edgert.runtime.summary import Percentiles, Summary
+
+
+def render_summary(summary: Summary) -> str:
+    """Return the summary as lines and a table."""
+    frames = summary.frames
+    rows = [
+        (
+            name,
+            stage.frames,
+            _ms(stage.service_ms.p50),
+            _ms(stage.service_ms.p99),
+            _ms(stage.wait_in_ms.p50),
+            _ms(stage.wait_out_ms.p50),
+            f"{stage.cpu_s:.2f}",
+            stage.copied_bytes,
+            stage.worker,
+        )
+        for name, stage in summary.stages.items()
+    ]
+    headers = (
+        *("stage", "frames", "service p50 ms", "p99", "wait in", "wait out"),
+        *("worker's cpu s", "copied bytes", "worker"),
+    )
+    lines = [
+        "",
+        f"{summary.pipeline}: read {frames['read']} = processed {frames['processed']} + dropped "
+        f"{frames['dropped']} + lost {frames['lost']}; {summary.fps:.1f} frames/s in "
+        f"{summary.duration_s:.1f} s; latency {_percentiles(summary.latency_ms)}",
+        table(headers, rows),
+        *(_device(name, device) for name, device in summary.devices.items()),
+        *(
+            f"link {name}: dropped {link['dropped']}, lost {link['lost']} of {link['read']}"
+            for name, link in summary.links.items()
+            if link["dropped"] or link["lost"]
+        ),
+        _memory(summary),
+        f"bottleneck: {summary.bottleneck.stage}: {summary.bottleneck.why}",
+    ]
+    return "\n".join(line for line in lines if line is not None)
+
+
+def _ms(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"
+
+
+def _percentiles(times: Percentiles) -> str:
+    return (
+        f"p50 {_ms(times.p50)}, p95 {_ms(times.p95)}, p99 {_ms(times.p99)}, max {_ms(times.max)} ms"
+    )
+
+
+def _device(stage: str, device: dict[str, object]) -> str:
+    refused = device.get("refused")
+    why = (
+        "".join(f"; {name} refused: {reason}" for name, reason in refused.items())
+        if isinstance(refused, dict)
+        else ""
+    )
+    return f"device of {stage}: {device['actual']}, {device['precision']} ({device['runtime']}){why}"
+
+
+def _memory(summary: Summary) -> str | None:
+    pss = summary.memory["pss_mb"]
+    return f"memory: {pss:.0f} MB in all (PSS)" if pss else None
