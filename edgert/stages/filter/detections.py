@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -15,7 +16,6 @@ from edgert.stages.base import (
     PlanContext,
     Ports,
     Stage,
-    StageContext,
     StageOptions,
 )
 from edgert.tensor import PortSpec
@@ -71,13 +71,10 @@ class DetectionFilterOptions(StageOptions):
 class DetectionFilter(Stage):
     """Let through the detections that are asked for; a frame without any passes on, empty."""
 
-    inputs: ClassVar = {"detections": "detections"}
-    outputs: ClassVar = {"detections": "detections"}
-    options: ClassVar = DetectionFilterOptions
-
-    def __init__(self, options: DetectionFilterOptions, context: StageContext) -> None:
-        super().__init__(options, context)
-        self.settings: DetectionFilterOptions = options
+    inputs: ClassVar[Mapping[str, str]] = {"detections": "detections"}
+    outputs: ClassVar[Mapping[str, str]] = {"detections": "detections"}
+    options: ClassVar[type[StageOptions]] = DetectionFilterOptions
+    settings: DetectionFilterOptions
 
     @classmethod
     def plan(

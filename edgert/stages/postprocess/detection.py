@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
@@ -16,7 +16,6 @@ from edgert.stages.base import (
     PlanContext,
     Ports,
     Stage,
-    StageContext,
     StageOptions,
 )
 from edgert.stages.geometry import clip_boxes, map_boxes
@@ -87,13 +86,10 @@ class DetectionOptions(StageOptions):
 class DetectionPostprocess(Stage):
     """Find the detections in a model's outputs, as boxes in pixels of the source frame."""
 
-    inputs: ClassVar = {"raw": "tensors"}
-    outputs: ClassVar = {"detections": "detections"}
-    options: ClassVar = DetectionOptions
-
-    def __init__(self, options: DetectionOptions, context: StageContext) -> None:
-        super().__init__(options, context)
-        self.settings: DetectionOptions = options
+    inputs: ClassVar[Mapping[str, str]] = {"raw": "tensors"}
+    outputs: ClassVar[Mapping[str, str]] = {"detections": "detections"}
+    options: ClassVar[type[StageOptions]] = DetectionOptions
+    settings: DetectionOptions
 
     @classmethod
     def plan(

@@ -178,7 +178,7 @@ def _is_unusable(role: str, spec: TensorSpec) -> bool:
     is_number = spec.dtype in {"f16", "f32", "f64"}
     if role in {"classes", "count"}:
         is_number = is_number or spec.dtype in {"i32", "i64", "u8"}
-    is_batch = len(spec.shape) > 1 and spec.shape[0] != 1
+    is_batch = len(spec.shape) > 2 and spec.shape[0] != 1
     return not is_number or is_batch or None in spec.shape
 
 

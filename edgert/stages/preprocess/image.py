@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import msgspec
@@ -15,7 +16,6 @@ from edgert.stages.base import (
     PlanContext,
     Ports,
     Stage,
-    StageContext,
     StageOptions,
 )
 from edgert.stages.geometry import compose
@@ -97,13 +97,10 @@ class ImagePreprocessOptions(StageOptions):
 class ImagePreprocess(Stage):
     """Scale a picture into a model's input, with the colours, layout and values it wants."""
 
-    inputs: ClassVar = {"image": "image"}
-    outputs: ClassVar = {"tensor": "tensors"}
-    options: ClassVar = ImagePreprocessOptions
-
-    def __init__(self, options: ImagePreprocessOptions, context: StageContext) -> None:
-        super().__init__(options, context)
-        self.settings: ImagePreprocessOptions = options
+    inputs: ClassVar[Mapping[str, str]] = {"image": "image"}
+    outputs: ClassVar[Mapping[str, str]] = {"tensor": "tensors"}
+    options: ClassVar[type[StageOptions]] = ImagePreprocessOptions
+    settings: ImagePreprocessOptions
 
     @classmethod
     def plan(
