@@ -44,7 +44,7 @@ def extract_member(archive: Path, member: str, into: Path, limit_bytes: int, pla
         with _open_member(archive, member, place) as source, into.open("xb") as target:
             _copy(source, target, limit_bytes, f"{place}, '{member}'")
     except (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError) as error:
-        raise ModelError(place, f"the archive is damaged: {error}", "fetch it again") from None
+        raise ModelError(place, f"the archive is damaged: {error}", "Fetch it again") from None
 
 
 @contextmanager

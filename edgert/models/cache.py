@@ -119,7 +119,7 @@ class Cache:
             raise ResourceError(
                 "cache",
                 f"cannot write to '{self.root}': {error.strerror}",
-                "make room or let it be written, or name another folder in EDGERT_CACHE",
+                "Make room or let it be written, or name another folder in EDGERT_CACHE",
             ) from None
 
 
@@ -134,7 +134,7 @@ def check_sha256(file: Path, expected: str, place: str) -> None:
         raise ModelError(
             place,
             f"wrong checksum: expected sha256 {expected}, found {found}",
-            "the file is damaged or another one: fetch it again",
+            "The file is damaged, or another one: fetch it again",
         )
 
 

@@ -90,11 +90,30 @@ class Item(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         """Name of the file, as its source has it."""
         return self.source.filename
 
+    @property
+    def said(self) -> str:
+        """What the user says to mean it."""
+        return self.name
+
+
+class Download(Item, frozen=True):
+    """A file behind a URL that the user gave, named by the URL."""
+
+    @property
+    def said(self) -> str:
+        """The URL with its checksum."""
+        return f"{self.name}#sha256={self.sha256}"
+
 
 class Sample(Item, frozen=True):
-    """A sample video, named ``sample:NAME``."""
+    """A sample video."""
 
     size_bytes: Bytes
+
+    @property
+    def said(self) -> str:
+        """``sample:NAME``."""
+        return SAMPLE_PREFIX + self.name
 
 
 class ModelEntry(Item, frozen=True):
@@ -161,7 +180,7 @@ class Catalog(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def _unknown(name: str, known: list[str], what: str) -> tuple[str, str]:
     near = get_close_matches(name, known, n=1)
-    guess = f"did you mean '{near[0]}'? " if near else ""
+    guess = f"Did you mean '{near[0]}'? " if near else ""
     return (
         f"is neither a {what} of the catalog nor a file",
         f"{guess}`edgert models list` names all of them",

@@ -44,13 +44,13 @@ def format_of(path: Path, place: str) -> str:
     head = _head(path, place)
     if found is None:
         known = ", ".join(f"{suffix} ({name})" for suffix, name in FORMATS.items())
-        raise ModelError(place, f"'{path}' has no ending of a model", f"known are {known}")
+        raise ModelError(place, f"'{path}' has no ending of a model", f"Known are {known}")
     fault = _disagreement(found, head)
     if fault:
-        raise ModelError(place, f"'{path}' is not {found}: {fault}", "give the model file itself")
+        raise ModelError(place, f"'{path}' is not {found}: {fault}", "Give the model file itself")
     weights = path.with_suffix(".bin")
     if found == "openvino-ir" and not weights.is_file():
-        raise ModelError(place, f"the weights '{weights}' are missing", "put them beside the .xml")
+        raise ModelError(place, f"the weights '{weights}' are missing", "Put them beside the .xml")
     return found
 
 
@@ -66,13 +66,13 @@ def _head(path: Path, place: str) -> bytes:
         with path.open("rb") as file:
             head = file.read(HEAD_BYTES)
     except FileNotFoundError:
-        raise ModelError(place, f"there is no file '{path}'", "mend the path") from None
+        raise ModelError(place, f"there is no file '{path}'", "Mend the path") from None
     except IsADirectoryError:
-        raise ModelError(place, f"'{path}' is a directory", "name the model file in it") from None
+        raise ModelError(place, f"'{path}' is a directory", "Name the model file in it") from None
     except OSError as error:
         raise ModelError(place, f"cannot read '{path}': {error.strerror}") from None
     if not head:
-        raise ModelError(place, f"'{path}' is empty", "fetch it again")
+        raise ModelError(place, f"'{path}' is empty", "Fetch it again")
     return head
 
 

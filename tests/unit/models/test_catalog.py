@@ -69,12 +69,12 @@ def test_a_near_miss_is_named() -> None:
         CATALOG.model("yolox-nan")
     assert str(caught.value) == (
         "model 'yolox-nan': is neither a model of the catalog nor a file. "
-        "did you mean 'yolox-nano'? `edgert models list` names all of them."
+        "Did you mean 'yolox-nano'? `edgert models list` names all of them."
     )
 
 
 def test_an_unknown_sample_is_a_media_error() -> None:
-    with pytest.raises(MediaError, match="did you mean 'bikes'"):
+    with pytest.raises(MediaError, match="Did you mean 'bikes'"):
         CATALOG.sample("sample:bike")
 
 

@@ -34,7 +34,7 @@ def test_models_are_known(name: str, content: bytes, expected: str, tmp_path: Pa
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("a.onnx", b"", "is empty. fetch it again."),
+        ("a.onnx", b"", "is empty. Fetch it again."),
         ("a.onnx", b"\n<!DOCTYPE html><p>404", "is not onnx: it is an HTML page"),
         ("a.onnx", b"version https://git-lfs.github.com/spec/v1\n", "a Git LFS pointer"),
         ("a.onnx", b"PK\x03\x04", "a zip archive"),
@@ -43,8 +43,8 @@ def test_models_are_known(name: str, content: bytes, expected: str, tmp_path: Pa
         ("a.pb", b"\x08\x01\x12", "it is a SavedModel, only frozen graphs are read"),
         ("a.tflite", ONNX, "the mark TFL3 is missing"),
         ("a.xml", b"<?xml version='1.0'?><svg/>", "there is no <net> in it"),
-        ("a.xml", IR, "a.bin' are missing. put them beside the .xml."),
-        ("a.pt", b"PK\x03\x04", "has no ending of a model. known are .onnx (onnx), .xml"),
+        ("a.xml", IR, "a.bin' are missing. Put them beside the .xml."),
+        ("a.pt", b"PK\x03\x04", "has no ending of a model. Known are .onnx (onnx), .xml"),
     ],
 )
 def test_others_are_told(name: str, content: bytes, said: str, tmp_path: Path) -> None:

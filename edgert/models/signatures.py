@@ -1,0 +1,74 @@
+"""Inputs and outputs of a model file, read in a child process and remembered."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from edgert import isolate
+from edgert.errors import ModelError
+from edgert.models.atomic import write_atomically
+from edgert.models.locate import Located
+from edgert.tensor import TensorSpec
+from edgert.version import __version__
+
+READ = "edgert.backends.registry:read_signature"
+TIMEOUT_S = 120.0
+log = logging.getLogger(__name__)
+
+Shapes = Mapping[str, list[int]]
+
+
+class Signature(msgspec.Struct, frozen=True):
+    """Inputs and outputs in the model's order; None in a shape is an open dimension."""
+
+    inputs: dict[str, TensorSpec]
+    outputs: dict[str, TensorSpec]
+
+
+class Signatures:
+    """Reads signatures once for each file and set of shapes."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def read(self, model: Located, shapes: Shapes) -> Signature:
+        """Return inputs and outputs after fixing ``shapes``.
+
+        Raises:
+            UserError: The file is damaged, ``shapes`` do not fit, or no runtime reads it.
+        """
+        path = model.need_path()
+        remembered = self.folder / f"{_key(model, shapes)}.json"
+        known = _recall(remembered)
+        if known:
+            return known
+        arguments = {"path": str(path), "shapes": shapes, "format": model.format}
+        answer = isolate.call(READ, arguments, TIMEOUT_S, model.place, ModelError)
+        found = msgspec.convert(answer, Signature)
+        _remember(remembered, found)
+        return found
+
+
+def _key(model: Located, shapes: Shapes) -> str:
+    said = msgspec.json.encode([model.sha256, sorted(shapes.items()), model.format, __version__])
+    return hashlib.sha256(said).hexdigest()
+
+
+def _recall(path: Path) -> Signature | None:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Signature)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def _remember(path: Path, signature: Signature) -> None:
+    try:
+        write_atomically(path, msgspec.json.encode(signature))
+    except OSError as error:
+        # Only the next start is slower.
+        log.debug("cannot remember a signature: %s", error)
