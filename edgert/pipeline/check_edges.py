@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 
 from edgert.errors import Fault
-from edgert.pipeline.contract import StageContract
 from edgert.pipeline.document import Document
-from edgert.pipeline.graph import Contracts, Edge, edges
+from edgert.pipeline.graph import ANY, Contracts, Edge, edges
 from edgert.pipeline.near import choices
 
-ANY = "*"
+OUTPUTS_SHOWN = 8
 
 
 def check_writers(document: Document, contracts: Contracts) -> Iterator[Fault]:
@@ -18,6 +18,8 @@ def check_writers(document: Document, contracts: Contracts) -> Iterator[Fault]:
     stages = document.spec.stages
     for edge in edges(document.spec):
         source, writer, port = edge.link.source, edge.link.stage, edge.link.port
+        if edge.reader in contracts and contracts[edge.reader].is_source:
+            continue  # it may have no edge at all: ``check_readers`` tells that
         if writer not in stages:
             fault = f"it reads '{source}', but there is no stage '{writer}'"
             mend = choices(writer, [name for name in stages if name != edge.reader], "Stages")
@@ -93,19 +95,16 @@ def _ends(edge: Edge, contracts: Contracts) -> tuple[str, str]:
 
 
 def _outputs_of(kind: str, reader: str, contracts: Contracts) -> str:
-    """Return a list of the outputs that give a kind of data: ``; those are: camera.image``."""
-    names = [
+    """Return the outputs that give a kind of data: ``; there is camera.image``."""
+    names = (
         f"{stage}.{port}"
         for stage, contract in contracts.items()
         if stage != reader
-        for port, gives in _outputs(contract)
+        for port, gives in contract.outputs.items()
         if ANY in (gives, kind) or gives == kind
-    ]
-    return f"; there is {', '.join(names[:8])}" if names else ""
-
-
-def _outputs(contract: StageContract) -> list[tuple[str, str]]:
-    return list(contract.outputs.items())
+    )
+    shown = list(islice(names, OUTPUTS_SHOWN))
+    return f"; there is {', '.join(shown)}" if shown else ""
 
 
 EDGE_CHECKS: tuple[Callable[[Document, Contracts], Iterator[Fault]], ...] = (

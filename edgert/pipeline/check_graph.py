@@ -6,14 +6,17 @@ from collections.abc import Callable, Iterator
 
 from edgert.errors import Fault
 from edgert.pipeline.document import Document
-from edgert.pipeline.graph import Contracts, cycles, edges, streams
+from edgert.pipeline.graph import ANY, Contracts, cycles, edges, streams
+from edgert.pipeline.spec import LinkSpec
 
 MAX_LEAVES = 64
 
 
-def check_cycles(document: Document, _contracts: Contracts) -> Iterator[Fault]:
+def check_cycles(document: Document, contracts: Contracts) -> Iterator[Fault]:
     """Find cycles."""
     for cycle in cycles(document.spec):
+        if any(name in contracts and contracts[name].is_source for name in cycle):
+            continue  # a source that reads: told already
         path = " -> ".join([*cycle, cycle[0]])
         fault = f"it is part of a cycle: {path}"
         loc = ("stages", cycle[0], "inputs")
@@ -35,8 +38,11 @@ def check_unread(document: Document, contracts: Contracts) -> Iterator[Fault]:
     if all(contract.outputs for contract in contracts.values()):
         return  # without a sink, the last stage's outputs are unread for that reason
     read = {edge.link.source for edge in edges(document.spec)}
+    wanted = _wanted(document, contracts)
     for name, contract in contracts.items():
         unread = [port for port in contract.outputs if f"{name}.{port}" not in read]
+        if ANY in wanted or any(contract.outputs[port] in wanted for port in unread):
+            continue
         if unread and len(unread) == len(contract.outputs):
             outputs = ", ".join(f"{name}.{port}" for port in unread)
             fault = "nobody reads any of its outputs"
@@ -50,6 +56,28 @@ def check_unread(document: Document, contracts: Contracts) -> Iterator[Fault]:
                 yield document.fault(
                     ("stages", name), place, fault, f"Connect {name}.{port} to a stage"
                 )
+
+
+def _wanted(document: Document, contracts: Contracts) -> set[str]:
+    """Return the kinds of data that broken or missing edges would bring.
+
+    Who gives such data goes unread because of a fault that is told elsewhere.
+    """
+    wanted = set()
+    for name, contract in contracts.items():
+        inputs = document.spec.stages[name].inputs
+        for port, kind in contract.inputs.items():
+            links = inputs.get(port, ())
+            is_missing = not links and port not in contract.optional
+            if is_missing or not all(_fits(link, name, kind, contracts) for link in links):
+                wanted.add(kind)
+    return wanted
+
+
+def _fits(link: LinkSpec, reader: str, kind: str, contracts: Contracts) -> bool:
+    outputs = contracts[link.stage].outputs if link.stage in contracts else {}
+    gives = outputs.get(link.port)
+    return link.stage != reader and gives is not None and (ANY in {gives, kind} or gives == kind)
 
 
 def check_unreached(document: Document, contracts: Contracts) -> Iterator[Fault]:

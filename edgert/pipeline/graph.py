@@ -10,6 +10,7 @@ from edgert.pipeline.marks import Loc
 from edgert.pipeline.spec import LinkSpec, PipelineSpec
 
 Contracts = Mapping[str, StageContract]
+ANY = "*"  # the kind of data of a port that takes any
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +67,11 @@ def order(spec: PipelineSpec) -> tuple[str, ...]:
 def cycles(spec: PipelineSpec) -> list[tuple[str, ...]]:
     """Return cycles that share no stage; each begins with its first stage in the file."""
     reads = upstream(spec)
+    rank = {name: number for number, name in enumerate(spec.stages)}
     found = []
     while left := _sorted(reads)[1]:
         cycle = _cycle(left)
-        found.append(_from_first(cycle, list(spec.stages)))
+        found.append(_from_first(cycle, rank))
         reads = {
             name: [other for other in others if other not in cycle]
             for name, others in left.items()
@@ -123,6 +125,6 @@ def _cycle(left: Mapping[str, list[str]]) -> list[str]:
     return path[path.index(path[-1]) + 1 :][::-1]
 
 
-def _from_first(cycle: list[str], names: list[str]) -> tuple[str, ...]:
-    start = cycle.index(min(cycle, key=names.index))
+def _from_first(cycle: list[str], rank: Mapping[str, int]) -> tuple[str, ...]:
+    start = cycle.index(min(cycle, key=rank.__getitem__))
     return tuple(cycle[start:] + cycle[:start])

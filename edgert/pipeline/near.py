@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from itertools import islice
 
 NAMES_SHOWN = 24
+NAMES_COMPARED = 200  # beyond that a comparison with each takes too long
 
 
 def near_miss(written: str, known: Iterable[str]) -> str:
     """Return the known name that comes closest, or an empty string."""
-    by_lower = {name.lower(): name for name in known}
+    by_lower = {name.lower(): name for name in islice(known, NAMES_COMPARED)}
     near = get_close_matches(written.lower()[:80], by_lower, n=1, cutoff=0.6)
     return by_lower[near[0]] if near else ""
 

@@ -32,6 +32,12 @@ def shape_at(model: type[BaseModel], loc: Loc) -> Shape:
     return _resolved(here, root)
 
 
+def properties_of(shape: Shape) -> list[str]:
+    """Return the keys that a mapping of a shape may have."""
+    inner = [key for each in shape.get("anyOf", []) for key in properties_of(each)]
+    return [*shape.get("properties", {}), *inner]
+
+
 def types_of(shape: Shape) -> set[str]:
     """Return the JSON types that a shape allows; empty where nothing is said."""
     types = [{shape["type"]}] if isinstance(shape.get("type"), str) else []
@@ -73,7 +79,13 @@ def _steps(shape: Shape, part: str | int, root: Shape) -> list[Shape]:
     if isinstance(part, int):
         own = [*shape.get("prefixItems", [])[part : part + 1], shape.get("items")]
     else:
-        own = [shape.get("properties", {}).get(part), shape.get("additionalProperties")]
+        own = [
+            shape.get("properties", {}).get(part),
+            *shape.get("patternProperties", {}).values(),
+            shape.get("additionalProperties"),
+        ]
+        # One edge may stand for a list of one: its keys are those of the items.
+        alternatives += _steps(shape["items"], part, root) if "items" in shape else []
     return [step for step in own if isinstance(step, dict)] + alternatives
 
 
@@ -81,3 +93,32 @@ def _resolved(shape: Shape, root: Shape) -> Shape:
     name = shape.get("$ref", "").rpartition("/")[2]
     beside = {key: value for key, value in shape.items() if key != "$ref"}
     return {**root.get("$defs", {}).get(name, {}), **beside}
+
+
+def words_of(shape: Shape, root: Shape) -> str:
+    """Return in words what a shape takes, for the documentation."""
+    if "$ref" in shape:
+        name = shape["$ref"].rpartition("/")[2]
+        target = root.get("$defs", {}).get(name, {})
+        return words_of(target, root)
+    if "const" in shape or "enum" in shape:
+        known = shape.get("enum", [shape.get("const")])
+        return ", ".join(f"`{each}`" for each in known)
+    if "anyOf" in shape:
+        branches = [each for each in shape["anyOf"] if each.get("type") != "null"]
+        return " or ".join(dict.fromkeys(words_of(each, root) for each in branches))
+    noun = _WORDS.get(shape.get("type", ""), "anything")
+    if noun == "list" and isinstance(shape.get("items"), dict) and shape["items"]:
+        items = words_of(shape["items"], root)
+        return f"list of {items.replace('number', 'numbers', 1)}"
+    return " ".join(filter(None, [noun, _range(shape)]))
+
+
+_WORDS = {
+    "array": "list",
+    "boolean": "true or false",
+    "integer": "whole number",
+    "number": "number",
+    "object": "mapping",
+    "string": "text",
+}

@@ -148,7 +148,7 @@ class StageSpec(BaseModel):
 
 
 class LimitsSpec(_Part):
-    """Bounds of the whole pipeline."""
+    """How much may be under way."""
 
     in_flight: int = Field(
         4, ge=1, le=256, description="Frames per stream between its source and the sinks."

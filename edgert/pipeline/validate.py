@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from edgert.errors import Fault
 from edgert.pipeline.marks import Loc, Marks
 from edgert.pipeline.near import choices
-from edgert.pipeline.shape import Shape, is_number, shape_at
+from edgert.pipeline.shape import is_number, properties_of, shape_at
 from edgert.pipeline.wording import explain, neither, noun_of, wrong_type
 from edgert.version import __version__
 
@@ -89,31 +91,42 @@ def _lenient(model: type[Model], subject: Subject) -> Model:
     try:
         return model.model_validate(subject.value)
     except ValidationError as error:
-        value = subject.value
-        for each in error.errors(include_url=False):
-            loc = _loc_in_file(each["loc"], subject.value, keep_last=False)
-            mark = subject.marks.table.get(subject.base + loc)
-            if each["type"] == "string_type" and mark and mark.is_loose and mark.text is not None:
-                value = _replaced(value, loc, mark.text)
+        texts = _loose_texts(subject, error)
+        if not texts:
+            raise
+        value = copy.deepcopy(subject.value)
+        for loc, text in texts.items():
+            holder = value
+            for part in loc[:-1]:
+                holder = holder[part]
+            holder[loc[-1]] = text
         return model.model_validate(value)
 
 
-def _replaced(value: Any, loc: Loc, text: str) -> Any:
-    if not loc:
-        return text
-    if isinstance(value, dict):
-        return {k: _replaced(v, loc[1:], text) if k == loc[0] else v for k, v in value.items()}
-    return [_replaced(v, loc[1:], text) if i == loc[0] else v for i, v in enumerate(value)]
+def _loose_texts(subject: Subject, error: ValidationError) -> dict[Loc, str]:
+    texts: dict[Loc, str] = {}
+    for each in error.errors(include_url=False):
+        loc = _loc_in_file(each["loc"], subject.value, keep_last=False)
+        mark = subject.marks.table.get(subject.base + loc)
+        if each["type"] == "string_type" and mark and mark.is_loose and loc:
+            texts[loc] = mark.text or ""
+    return texts
 
 
 def _flaws(model: type[BaseModel], subject: Subject, error: ValidationError) -> list[Flaw]:
     """Turn pydantic's errors into flaws; branches of one union become one flaw."""
     by_loc: dict[Loc, list[dict[str, Any]]] = {}
-    for each in error.errors(include_url=False):
+    for each in _first_causes(error.errors(include_url=False)):
         is_about_key = each["type"] in {"missing", "extra_forbidden"}
         loc = _loc_in_file(each["loc"], subject.value, keep_last=is_about_key)
         by_loc.setdefault(loc, []).append(dict(each))
     return [_flaw(model, subject, loc, errors) for loc, errors in by_loc.items()]
+
+
+def _first_causes(errors: list[ErrorDetails]) -> list[ErrorDetails]:
+    """Leave out lists that are too short only because their items were refused."""
+    above = {each["loc"][:end] for each in errors for end in range(len(each["loc"]))}
+    return [each for each in errors if each["type"] != "too_short" or each["loc"] not in above]
 
 
 def _flaw(model: type[BaseModel], subject: Subject, loc: Loc, errors: list[dict[str, Any]]) -> Flaw:
@@ -122,9 +135,11 @@ def _flaw(model: type[BaseModel], subject: Subject, loc: Loc, errors: list[dict[
     if error["type"] == "missing":
         return _missing(model, loc, place)
     if error["type"] == "extra_forbidden":
-        return _unknown(shape_at(model, loc[:-1]), subject, loc)
+        # What stands for a list of one has the keys of the list's items.
+        owners = (shape_at(model, loc[:-1]), shape_at(model, (*loc[:-1], 0)))
+        return _unknown([key for shape in owners for key in properties_of(shape)], subject, loc)
     key = str(loc[-1]) if loc else ""
-    if (key, error["input"]) in LATER_VALUES:
+    if isinstance(error["input"], str) and (key, error["input"]) in LATER_VALUES:
         fault = f"'{key}: {error['input']}' {_NOT_YET}"
         return Flaw(place, fault, LATER_VALUES[key, error["input"]])
     mark = subject.marks.nearest(place)
@@ -142,13 +157,13 @@ def _missing(model: type[BaseModel], loc: Loc, place: Loc) -> Flaw:
     return Flaw(place, f"the key '{key}' is missing", mend, is_missing=True)
 
 
-def _unknown(shape: Shape, subject: Subject, loc: Loc) -> Flaw:
+def _unknown(own: list[str], subject: Subject, loc: Loc) -> Flaw:
     key = str(loc[-1])
     later = later_key(key)
     if later:
         return Flaw(subject.base + loc, *later, is_unknown=True)
     owner = subject.title if subject.title and len(loc) == 1 else "it"
-    keys = [*shape.get("properties", {}), *(subject.also if len(loc) == 1 else ())]
+    keys = [*own, *(subject.also if len(loc) == 1 else ())]
     fault = f"there is no key '{key}'" if owner == "it" else f"{owner} has no key '{key}'"
     mend = choices(key, keys, "Keys")
     return Flaw(subject.base + loc, fault, mend, is_unknown=True)

@@ -32,9 +32,9 @@ _ENDINGS = ("_type", "_parsing", "_parsing_size", "_from_float", "_attributes_ty
 _NAME = "of a to z, 0 to 9 and '-'"
 _PATTERNS = {
     EDGE: ("an edge", EDGE_MEND),
-    PIPELINE_NAME: ("a name of a pipeline", f"Use 1 to 40 characters {_NAME}"),
+    PIPELINE_NAME: ("a name for a pipeline", f"Use 1 to 40 characters {_NAME}"),
     STAGE_NAME: (
-        "a name of a stage",
+        "a name that can be used here",
         f"Begin with a letter, then up to 39 more {_NAME} or '_'",
     ),
 }
@@ -71,6 +71,8 @@ def wrong_type(value: Any, noun: str, shape: Shape, mark: Mark, key: str) -> Sai
         reads = str(value).lower() if isinstance(value, bool) else "a number"
         fault = f"YAML reads {text} as {reads}, but text is expected"
         return fault, f"Quote it: {key}: '{text}'"
+    if value is None:
+        return "it is empty", _type_mend(noun, shape)
     return f"{said(value, mark)} is not {noun}", _type_mend(noun, shape)
 
 
@@ -83,7 +85,7 @@ def neither(value: Any, nouns: list[str], mark: Mark) -> Said:
 def said(value: Any, mark: Mark) -> str:
     """Return how a value is called in a fault."""
     if isinstance(value, dict):
-        return "a mapping"
+        return "a mapping" if value else "an empty mapping"
     if isinstance(value, list | tuple):
         return "a list" if value else "an empty list"
     if value is None:

@@ -21,6 +21,9 @@ _MENDS = {
     "'`'": "Quote a value that begins with '`'",
     "'%'": "Quote a value that begins with '%'",
     "undefined alias": "Quote a value that begins with '*'",
+    "alphabetic or numeric character": "Quote a value that begins with '*' or '&'",
+    "levels": "Nest less deeply",
+    "values": "Write less into one file",
     "single document": "Write one pipeline in a file, without '---' between",
 }
 
@@ -144,7 +147,10 @@ def _malformed(error: yaml.MarkedYAMLError, text: str, file: str) -> Fault:
     problem = " ".join((error.problem or error.context or "it is not YAML").split())
     if isinstance(error, yaml.composer.ComposerError) and error.context and "but found" in problem:
         problem = f"{error.context} {problem}"
-    return Fault("YAML", problem, _mend(problem, text, line), file, line + 1, column + 1)
+    mend = _mend(problem, text, line)
+    if "<stream end>" in problem and error.context_mark:
+        mend = f"Close what is opened on line {error.context_mark.line + 1}"
+    return Fault("YAML", problem, mend, file, line + 1, column + 1)
 
 
 def _mend(problem: str, text: str, line: int) -> str:

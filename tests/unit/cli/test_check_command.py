@@ -1,0 +1,106 @@
+"""``edgert check`` and ``edgert schema`` as a user meets them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from jsonschema import Draft202012Validator
+
+from edgert.cli.check import command as check_command
+from edgert.cli.schema import command as schema_command
+
+GOOD = """\
+version: 1
+name: count
+stages:
+  camera:
+    kind: source.video
+    uri: "${EDGERT_INPUT}"
+  record:
+    kind: sink.video
+    inputs: {image: camera.image}
+    path: "${EDGERT_OUTPUT, out.mp4}"
+"""
+
+
+@pytest.fixture
+def good(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("EDGERT_INPUT", raising=False)
+    Path("good.yaml").write_text(GOOD)
+    Path("bad.yaml").write_text(GOOD.replace("inputs", "input").replace("count", "Count"))
+    return "good.yaml"
+
+
+def check(*arguments: str) -> Result:
+    return CliRunner().invoke(check_command, arguments)
+
+
+def test_a_good_file_is_ok(good: str) -> None:
+    result = check(good, "--input", "a.mp4")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout == "good.yaml: ok, 2 stages\n"
+
+
+def test_every_fault_of_every_file_is_one_line(good: str) -> None:
+    result = check(good, "bad.yaml", "none.yaml", "--input", "a.mp4", "--set", "camera.cores=x")
+    lines = result.stderr.splitlines()
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert sum(line.startswith("--set camera.cores=x: stage 'camera', key") for line in lines) == 2
+    assert any(line.startswith("bad.yaml:2:7: key 'name': 'Count' is not") for line in lines)
+    assert any(line.startswith("bad.yaml:9:5: stage 'record', key 'input': ") for line in lines)
+    assert lines[-1].startswith("none.yaml: the file: it cannot be read: No such file")
+
+
+def test_the_same_as_json(good: str) -> None:
+    result = check("--json", good, "bad.yaml")
+    found = json.loads(result.stdout)
+    assert found["schema"] == "edgert.check/1"
+    first, second = found["files"]
+    assert (first["ok"], first["file"], first["stages"]) == (False, good, 2)
+    assert first["faults"][0] == {
+        "place": "stage 'camera', key 'uri'",
+        "fault": "the variable EDGERT_INPUT is not set and has no default",
+        "mend": "Set it or give --input, or write ${EDGERT_INPUT, default}",
+        "file": good,
+        "line": 6,
+        "column": 10,
+    }
+    assert len(second["faults"]) > 1
+
+
+def test_a_warning_is_marked_and_no_failure(good: str, tmp_path: Path) -> None:
+    path = tmp_path / "two.yaml"
+    path.write_text(TOO_MANY)
+    result = check(str(path))
+    assert result.exit_code == 0
+    assert result.stderr.startswith(f"warning: {path}:12:15: stage 'detector', key 'requests': ")
+    assert result.stdout == f"{path}: ok, 5 stages\n"
+
+
+TOO_MANY = """\
+version: 1
+name: warned
+stages:
+  camera: {kind: source.video, uri: a.mp4}
+  prepare: {kind: preprocess.image, inputs: {image: camera.image}, for: detector}
+  people: {kind: postprocess.detection, inputs: {raw: detector.outputs}}
+  results: {kind: sink.jsonl, inputs: {detections: people.detections}}
+  detector:
+    kind: infer
+    inputs: {tensor: prepare.tensor}
+    model: yolox-nano
+    requests: 8
+limits: {in_flight: 4}
+"""
+
+
+def test_the_schema_is_printed() -> None:
+    result = CliRunner().invoke(schema_command)
+    whole = json.loads(result.stdout)
+    Draft202012Validator.check_schema(whole)
+    assert "stage.source.video" in whole["$defs"]

@@ -1,0 +1,74 @@
+"""What a check returns beside the faults that the corpus shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from kinds import DetectorOptions, corpus_kinds
+
+from edgert.errors import PipelineError
+from edgert.pipeline.check import Checked, check
+from edgert.pipeline.load import load, read
+
+Write = Callable[[str], Path]
+DETECT = Path(__file__).parents[2] / "corpus" / "pipelines" / "valid" / "detect.yaml"
+
+
+def checked(file: Path, *settings: str) -> Checked:
+    return check(read(file, {}, settings), corpus_kinds())
+
+
+def test_options_and_contracts_are_there_for_the_plan() -> None:
+    result = checked(DETECT)
+    result.raise_faults()
+    assert result.options["detector"] == DetectorOptions(model="person", requests=2)
+    assert result.contracts["prepare"].optional == {"preview"}
+    assert result.contracts["prepare"].outputs == {"tensor": "tensors", "preview": "image"}
+    assert result.warnings == ()
+
+
+def test_faults_of_the_file_and_of_the_graph_come_together() -> None:
+    result = checked(DETECT, "limits.in_flight=0", "people.threshold=2", "results.color=red")
+    assert len(result.faults) == 3
+    assert "people" not in result.options
+    with pytest.raises(PipelineError) as caught:
+        result.raise_faults()
+    assert caught.value.faults == result.faults
+
+
+def test_more_requests_than_frames_are_a_warning() -> None:
+    result = checked(DETECT, "limits.in_flight=1")
+    assert result.faults == ()
+    (warning,) = result.warnings
+    assert str(warning) == (
+        f"{DETECT}:14:15: stage 'detector', key 'requests': 2 requests can never be busy with "
+        "limits.in_flight 1. Set limits.in_flight to 2 or more, or 'requests' to 1."
+    )
+
+
+def test_an_input_that_is_a_fault_already_makes_no_more_of_them(small: str, write: Write) -> None:
+    result = checked(write(small.replace("camera.image", "camera")))
+    assert [fault.place for fault in result.faults] == ["stage 'prepare', input 'image'"]
+
+
+def test_a_stage_that_is_a_fault_already_makes_no_more_of_them(small: str, write: Write) -> None:
+    text = small.replace("    kind: test.camera\n    uri: sample:bikes\n", "")
+    result = checked(write(text))
+    assert [fault.place for fault in result.faults] == ["stage 'camera'"]
+
+
+def test_stages_of_one_worker_may_leave_their_cores_open(small: str, write: Write) -> None:
+    settings = ["camera.worker=w", "camera.cores=[0]", "prepare.worker=w"]
+    assert checked(write(small), *settings).faults == ()
+
+
+def test_a_number_given_from_outside_is_text_where_text_is_expected(
+    small: str, write: Write
+) -> None:
+    file = write(small.replace("sample:bikes", '"${EDGERT_INPUT}"'))
+    document = load(file, {"EDGERT_INPUT": "0"})
+    assert document.spec.stages["camera"].settings["uri"] == 0
+    assert check(document, corpus_kinds()).options["camera"].model_dump()["uri"] == "0"
+    assert checked(file, "camera.uri=007").options["camera"].model_dump()["uri"] == "007"
