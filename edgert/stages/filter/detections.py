@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
-from pydantic import Field, FiniteFloat, model_validator
+from pydantic import Discriminator, Field, FiniteFloat, Tag, model_validator
 
 from edgert.errors import Fault, PipelineError, UserError
 from edgert.pipeline.near import choices
@@ -23,10 +23,26 @@ from edgert.transport.slot import Array
 
 TENSORS = ("boxes", "scores", "classes")
 Fraction = Annotated[float, Field(ge=0, le=1)]
-Rectangle = tuple[FiniteFloat, FiniteFloat, FiniteFloat, FiniteFloat]
-Point = tuple[FiniteFloat, FiniteFloat]
-FractionRectangle = tuple[Fraction, Fraction, Fraction, Fraction]
-FractionPoint = tuple[Fraction, Fraction]
+
+
+def _shape_of(region: Any) -> str:
+    """Tell the two ways to write a region apart, so that only faults of the one meant are told."""
+    is_flat = isinstance(region, list | tuple) and not any(
+        isinstance(part, list | tuple) for part in region
+    )
+    return "rectangle" if is_flat else "polygon"
+
+
+Region = Annotated[
+    Annotated[tuple[FiniteFloat, FiniteFloat, FiniteFloat, FiniteFloat], Tag("rectangle")]
+    | Annotated[tuple[tuple[FiniteFloat, FiniteFloat], ...], Tag("polygon")],
+    Discriminator(_shape_of),
+]
+FractionRegion = Annotated[
+    Annotated[tuple[Fraction, Fraction, Fraction, Fraction], Tag("rectangle")]
+    | Annotated[tuple[tuple[Fraction, Fraction], ...], Tag("polygon")],
+    Discriminator(_shape_of),
+]
 
 
 class DetectionFilterOptions(StageOptions):
@@ -42,12 +58,12 @@ class DetectionFilterOptions(StageOptions):
     max_area_px: float | None = Field(
         None, gt=0, description="Largest area of a box, in square pixels of the source frame."
     )
-    region: FractionRectangle | tuple[FractionPoint, ...] | None = Field(
+    region: FractionRegion | None = Field(
         None,
         description="Where detections pass, in fractions 0-1 of the frame: a rectangle "
         "`[x1, y1, x2, y2]` or a polygon `[[x, y], [x, y], [x, y], ...]`.",
     )
-    region_px: Rectangle | tuple[Point, ...] | None = Field(
+    region_px: Region | None = Field(
         None, description="The same in pixels of the source frame (instead of `region`)."
     )
     anchor: Literal["centre", "bottom-centre"] = Field(
@@ -134,7 +150,7 @@ class DetectionFilter(Stage):
 
 def polygon_of(region: Any) -> Array:
     """Return f64 [corners, 2] of a rectangle ``[x1, y1, x2, y2]`` or a list of points."""
-    if len(region) == 4 and not isinstance(region[0], tuple):
+    if _shape_of(region) == "rectangle":
         x1, y1, x2, y2 = region
         region = ((x1, y1), (x2, y1), (x2, y2), (x1, y2))
     return np.array(region, np.float64)
@@ -146,8 +162,10 @@ def inside(x: Array, y: Array, polygon: Array) -> Array:
     A left or upper edge belongs to the polygon, a right or lower one does not: regions side by
     side share no point.
     """
-    x1, y1 = polygon[:, 0], polygon[:, 1]
-    x2, y2 = np.roll(x1, -1), np.roll(y1, -1)
+    # Each edge from its upper end down, so that both regions along it compute the same numbers.
+    ends = np.stack([polygon, np.roll(polygon, -1, axis=0)], axis=1)
+    ends = np.where((ends[:, 0, 1] > ends[:, 1, 1])[:, None, None], ends[:, ::-1], ends)
+    (x1, y1), (x2, y2) = ends[:, 0].T, ends[:, 1].T
     rise = np.where(y1 == y2, 1.0, y2 - y1)
     y_of = y[:, None]
     crosses = (y1 <= y_of) != (y2 <= y_of)
