@@ -82,6 +82,8 @@ def call(
 ) -> Any:
     """Run one function in a child process and return its result.
 
+    The child dies with the thread that calls.
+
     Args:
         function: ``module:name``; called with ``arguments`` as keywords.
         arguments: JSON-able values.

@@ -25,12 +25,20 @@ from edgert.models.digests import Digests, hash_file
 
 
 def cache_root(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return the folder of the user's cache."""
+    """Return the folder of the user's cache.
+
+    Raises:
+        ResourceError: There is no home directory to put it in.
+    """
     if environment.get("EDGERT_CACHE"):
         return Path(environment["EDGERT_CACHE"])
     # The XDG rule: a relative path in the variable is to be ignored.
     base = Path(environment.get("XDG_CACHE_HOME", ""))
-    return (base if base.is_absolute() else Path("~/.cache").expanduser()) / "edgert"
+    try:
+        return (base if base.is_absolute() else Path("~/.cache").expanduser()) / "edgert"
+    except RuntimeError:
+        fault = "this user has no home directory"
+        raise ResourceError("cache", fault, "Name a folder in EDGERT_CACHE") from None
 
 
 class Cache:

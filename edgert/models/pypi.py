@@ -35,7 +35,7 @@ def fetch_wheel(package: str, version: str, into: Path, place: str, mend: str) -
 
 
 def _run_pip(arguments: list[str]) -> tuple[int, str]:
-    """Run ``pip download``; return its exit status and the last line it said."""
+    """Run ``pip download``; return its exit status and its last error, or last line."""
     command = [
         # -P: a file of the working directory must not stand in for pip.
         *(sys.executable, "-P", "-m", "pip", "download"),
@@ -54,4 +54,5 @@ def _run_pip(arguments: list[str]) -> tuple[int, str]:
     except subprocess.TimeoutExpired:
         return 1, f"it did not finish within {TIMEOUT_S:g} s"
     lines = done.stdout.decode(errors="replace").strip().splitlines()
-    return done.returncode, lines[-1].strip() if lines else f"exit code {done.returncode}"
+    said = [line for line in lines if line.startswith("ERROR")] or lines
+    return done.returncode, said[-1].strip() if said else f"exit code {done.returncode}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 
 import pytest
@@ -14,6 +15,8 @@ from tests.unit.models.serving import Site, serve
 
 @pytest.fixture(scope="session")
 def _site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    if shutil.which("openssl") is None:
+        pytest.skip("no `openssl` to make a certificate with")
     with serve(tmp_path_factory.mktemp("site")) as site:
         yield site
 

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgert.errors import ModelError
+from edgert.models import archive as archive_module
 from edgert.models.archive import extract_member
 from tests.unit.models.serving import make_zip
 
@@ -71,6 +72,13 @@ def test_a_larger_file_is_refused_before_it_is_unpacked(make, tmp_path: Path) ->
     with pytest.raises(ModelError, match="is larger than the 1000 bytes"):
         extract(archive, "model")
     assert (tmp_path / "taken").stat().st_size <= 1000
+
+
+def test_a_tar_of_much_else_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archive_module, "TAR_LIMIT_BYTES", 5000)
+    archive = make_tar(tmp_path / "a", {"bomb": b"\0" * 5001, "model": b"yes"})
+    with pytest.raises(ModelError, match="unpacks to more than 8 GiB"):
+        extract(archive, "model")
 
 
 def test_a_zip_that_lies_about_the_size_is_refused(tmp_path: Path) -> None:

@@ -44,8 +44,13 @@ def test_every_model_fits_itself(entry: ModelEntry) -> None:
     assert all(spec.is_static for spec in entry.fixed_inputs.values())
     assert all(spec.is_static for spec in entry.outputs.values())
     assert {spec.dtype for spec in [*entry.inputs.values(), *entry.outputs.values()]} <= set(DTYPES)
-    assert entry.image is None or entry.image.tensor in entry.inputs
+    if entry.image:
+        assert entry.image.tensor in entry.inputs
+        assert entry.image.layout in ("NCHW", "NHWC")
+        assert entry.image.colour in ("RGB", "BGR", "GRAY")
+        assert entry.image.resize in ("letterbox-centre", "letterbox-top-left", "stretch")
     if entry.detection:
+        assert entry.detection.family in ("ssd", "yolox", "yolo", "yolo-nms-free")
         assert set(entry.detection.tensors.values()) <= set(entry.outputs)
         assert all(label.strip() == label != "" for label in entry.detection.labels)
 

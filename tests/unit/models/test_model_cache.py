@@ -38,6 +38,13 @@ def test_where_it_is() -> None:
     assert cache_root({}) == home
 
 
+def test_no_home_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr("os.getuid", lambda: 4_000_000)
+    with pytest.raises(ResourceError, match="has no home directory"):
+        cache_root({})
+
+
 def test_what_was_put_in_is_found(cache: Cache) -> None:
     assert cache.find(SHA, "m.onnx") is None
     path = fill(cache)

@@ -16,6 +16,7 @@ from edgert.models.pull import add
 from edgert.models.reader import Models, resolve_media
 from edgert.stages.base import ModelReader
 from edgert.tensor import TensorSpec
+from tests.unit.models.serving import Site
 
 PERSON = load_catalog().model("person-ssdlite")
 
@@ -173,6 +174,21 @@ def test_shapes_that_do_not_fit_the_file_are_told(pulled_cache: Cache) -> None:
     pytest.importorskip("openvino")
     with pytest.raises(ModelError, match="picture"):
         Models(cache=pulled_cache).describe("person-ssdlite", {"picture": [1, 2]})
+
+
+def test_a_url_is_a_model_once_it_is_pulled(
+    site: Site, cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(site.authority))
+    content = model_of(tmp_path / "own.onnx").read_bytes()
+    site.pages["/own.onnx"] = content
+    url = f"{site.base}/own.onnx#sha256={hashlib.sha256(content).hexdigest()}"
+    with pytest.raises(ModelError, match="Run `edgert models pull https://localhost"):
+        Models(cache=cache).describe(url, {})
+    found = Models(cache=cache, pull=True).describe(url, {"x": [1, 4]})
+    assert found.inputs == {"x": TensorSpec("f32", (1, 4))}
+    assert (found.name, found.format) == ("own.onnx", "onnx")
+    assert Models(cache=cache).describe(url, {"x": [1, 4]}) == found
 
 
 def test_a_sample_is_pulled_and_found(cache: Cache) -> None:
