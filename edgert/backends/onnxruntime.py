@@ -77,7 +77,7 @@ class OnnxRuntimeBackend:
 
     def signature(self, path: str, shapes: Mapping[str, list[int]]) -> Signature:
         """Read a model's inputs and outputs after fixing ``shapes``."""
-        options = _session_options(OnnxRuntimeOptions(optimisation="off"), 1)
+        options = _session_options(OnnxRuntimeOptions(optimisation="basic"), 1)
         session = _open(path, shapes, options, _CPU, f"model {Path(path).name!r}", {})
         return _signature_of(session, path)
 

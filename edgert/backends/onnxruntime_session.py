@@ -89,6 +89,9 @@ class OnnxRuntimeSession:
     def _run(self, binding: Any, targets: _Open, done: Done) -> None:
         error: RunError | FrameLostError | None = None
         try:
+            for name in targets:
+                # Bound anew, or it would have to have the size of the last result.
+                binding.bind_output(name, "cpu")
             self._session.run_with_iobinding(binding)
             if targets:
                 self._copy_open(binding, targets)

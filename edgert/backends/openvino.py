@@ -10,7 +10,7 @@ from typing import Any
 from edgert.backends.base import CompileRequest, DeviceReport, Signature
 from edgert.backends.binding import refuse_open_inputs
 from edgert.backends.opcount import OperatorCount, count_operators
-from edgert.backends.openvino_runtime import ov, reason
+from edgert.backends.openvino_runtime import READ_ERRORS, ov, reason
 from edgert.backends.openvino_session import OpenVinoSession
 from edgert.backends.options import unknown_option
 from edgert.errors import DeviceError, ModelError
@@ -82,7 +82,7 @@ class OpenVinoBackend:
             else:
                 reader = self._frontends.load_by_framework(frontend)
                 model = reader.convert(reader.load(path))
-        except RuntimeError as error:
+        except READ_ERRORS as error:
             raise ModelError(place, f"OpenVINO cannot read it: {reason(error)}") from error
         if not model.outputs:
             raise ModelError(place, "OpenVINO finds no model in it")
@@ -138,10 +138,14 @@ def _precision_of(compiled: Any) -> str:
 
 
 def _name_of(port: Any, otherwise: str) -> str:
-    # The smallest of a tensor's names is what get_any_name gives for a model as read; a compiled
-    # model has more names for the same tensor, so sessions count ports and never ask again.
+    # A tensor has the name of every node it passed through unchanged. An output that the model
+    # itself names (TensorFlow: ``detection_boxes:0``) is called so, any other by the smallest
+    # name, which is always the same. A compiled model has more names for the same tensor: ask the
+    # model as it was read, sessions count ports.
     names = sorted(port.names)
-    return names[0].removesuffix(":0") if names else otherwise
+    own = port.node.friendly_name
+    chosen = own if own in names else next(iter(names), otherwise)
+    return chosen.removesuffix(":0")
 
 
 def _signature_of(model: Any, path: str) -> Signature:

@@ -25,9 +25,18 @@ def _import_without_telemetry() -> Any:
 
 
 ov = _import_without_telemetry()
+# What reading a model raises: those of the frontends are no RuntimeError.
+READ_ERRORS = (
+    RuntimeError,
+    ov.frontend.GeneralFailure,
+    ov.frontend.InitializationFailure,
+    ov.frontend.NotImplementedFailure,
+    ov.frontend.OpConversionFailure,
+    ov.frontend.OpValidationFailure,
+)
 
 
-def reason(error: RuntimeError) -> str:
+def reason(error: Exception) -> str:
     """Return what an error of OpenVINO says, without the places in its own source."""
     lines = [_SOURCE.sub("", line).strip() for line in str(error).splitlines()]
     said = [line for line in lines if line and not line.startswith(_NOISE)]

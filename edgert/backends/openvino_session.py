@@ -1,44 +1,34 @@
 """A compiled OpenVINO model: a pool of requests whose tensors lie over the caller's memory.
 
-    start()     on the caller's thread: bind, start, return
-    _succeeded  on OpenVINO's thread, when an inference has ended well: calls ``done``
-    _Watch      on a thread of its own, ten times a second: OpenVINO's Python callback is not
-                called when an inference fails, so that only asking a request tells
+    start()   on the caller's thread: bind, start, return
+    _wait     on a thread of its own: wait for the oldest inference, call ``done``
 
-Nothing is made for a frame once every slot of the two rings has been seen.
+OpenVINO's own Python callback is not used: it is not called when an inference fails, and a request
+that is given up while its callback returns can deadlock on Python's lock. Waiting in order costs
+nothing, since frames leave a stage in order. Nothing is made for a frame once every slot of the
+two rings has been seen.
 """
 
 from __future__ import annotations
 
+import queue
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from typing import Any
 
 from edgert.backends.base import DeviceReport, Done, Fit, Signature, Targets, Tensors
 from edgert.backends.binding import Port, open_names, ports, write_open
 from edgert.backends.openvino_runtime import ov, reason
-from edgert.errors import EdgertError, FrameLostError, RunError
+from edgert.errors import FrameLostError, RunError
 from edgert.tensor import TensorSpec
 from edgert.transport.slot import Array, writable_alias
 
-WATCH_S = 0.1
 # Ring slots are few; whoever brings ever new arrays gets new tensors now and then, not a leak.
 MAX_TENSORS = 1024
 
-
-class _Request:
-    """One request of the pool and the flight it is on."""
-
-    __slots__ = ("done", "flight", "infer", "open_targets", "seen")
-
-    def __init__(self, infer: Any) -> None:
-        self.infer = infer
-        self.done: Done | None = None
-        self.open_targets: dict[str, Array | Fit] = {}
-        self.flight = 0
-        self.seen = 0
+_Open = dict[str, Array | Fit]
+_Flight = tuple[Any, _Open, Done]
 
 
 class _Bound:
@@ -72,104 +62,56 @@ class OpenVinoSession:
         self.outputs = signature.outputs
         self.device = device
         self.copied_bytes = 0
+        self.requests = requests
         self._inputs = _bind(device.actual, signature.inputs)
         self._outputs = _bind(device.actual, signature.outputs)
         order = list(signature.outputs)
         self._open = {name: order.index(name) for name in open_names(signature.outputs)}
-        self._requests = [_Request(compiled.create_infer_request()) for _ in range(requests)]
-        self._idle = deque(self._requests)
-        for request in self._requests:
-            request.infer.set_callback(self._succeeded, request)
-        self._watch = _Watch(self._requests, self._ask)
-        self._watch.start()
-
-    @property
-    def requests(self) -> int:
-        """How many inferences may be in flight."""
-        return len(self._requests)
+        self._idle = deque(compiled.create_infer_request() for _ in range(requests))
+        self._flights: queue.SimpleQueue[_Flight | None] = queue.SimpleQueue()
+        self._waiter = threading.Thread(target=self._wait, name="openvino-wait", daemon=True)
+        self._waiter.start()
 
     def start(self, inputs: Tensors, outputs: Targets, done: Done) -> None:
         """Begin one inference on the caller's memory."""
         given = [(bound.index, bound.tensor(inputs)) for bound in self._inputs]
         wanted = [(bound.index, bound.tensor(outputs)) for bound in self._outputs]
+        targets = {name: outputs[name] for name in self._open} if self._open else {}
         request = self._idle.popleft()
-        infer = request.infer
         for index, tensor in given:
-            infer.set_input_tensor(index, tensor)
+            request.set_input_tensor(index, tensor)
         for index, tensor in wanted:
-            infer.set_output_tensor(index, tensor)
-        if self._open:
-            request.open_targets = {name: outputs[name] for name in self._open}
-        request.flight += 1
-        request.done = done
-        infer.start_async()
+            request.set_output_tensor(index, tensor)
+        request.start_async()
+        self._flights.put((request, targets, done))
 
     def close(self) -> None:
         """Wait for what is in flight and give everything back."""
-        self._watch.stop()
-        for request in self._requests:
-            self._ask(request, request.infer.wait)
-            # The request holds its callback and this object: a circle that no collector sees.
-            del request.infer
-        self._requests.clear()
+        self._flights.put(None)
+        self._waiter.join()
         self._idle.clear()
         self._inputs.clear()
         self._outputs.clear()
 
-    def _ask(self, request: _Request, wait: Callable[[], object]) -> None:
+    def _wait(self) -> None:
+        while (flight := self._flights.get()) is not None:
+            self._finish(*flight)
+            # The next wait must not hold what the caller has long given back.
+            del flight
+
+    def _finish(self, request: Any, targets: _Open, done: Done) -> None:
+        error: RunError | FrameLostError | None = None
         try:
-            wait()
-        except RuntimeError as error:
-            failed = RunError(self.device.actual, f"an inference failed: {reason(error)}")
-            self._end(request, failed)
-
-    def _succeeded(self, request: _Request) -> None:
-        error: FrameLostError | None = None
-        if self._open:
-            try:
-                self._copy_open(request)
-            except FrameLostError as lost:
-                error = lost
-        self._end(request, error)
-
-    def _copy_open(self, request: _Request) -> None:
-        for name, index in self._open.items():
-            result = request.infer.get_output_tensor(index).data
-            self.copied_bytes += write_open(name, result, request.open_targets[name])
-
-    def _end(self, request: _Request, error: EdgertError | FrameLostError | None) -> None:
-        done, request.done = request.done, None
-        request.open_targets = {}
-        if done is not None:
-            self._idle.append(request)
-            done(error)
-
-
-class _Watch(threading.Thread):
-    """Finds inferences that have failed."""
-
-    def __init__(
-        self,
-        requests: list[_Request],
-        ask: Callable[[_Request, Callable[[], object]], None],
-    ) -> None:
-        super().__init__(name="openvino-watch", daemon=True)
-        self._pool = requests
-        self._ask = ask
-        self._stopped = threading.Event()
-
-    def run(self) -> None:
-        """Ask every request that has been in flight since the last round."""
-        while not self._stopped.wait(WATCH_S):
-            for request in self._pool:
-                if request.done is not None and request.flight == request.seen:
-                    self._ask(request, partial(request.infer.wait_for, 0))
-                request.seen = request.flight
-
-    def stop(self) -> None:
-        """End the thread and wait for it."""
-        self._stopped.set()
-        self.join()
+            request.wait()
+            for name, target in targets.items():
+                result = request.get_output_tensor(self._open[name]).data
+                self.copied_bytes += write_open(name, result, target)
+        except FrameLostError as lost:
+            error = lost
+        except RuntimeError as failed:
+            error = RunError(self.device.actual, f"an inference failed: {reason(failed)}")
+        self._idle.append(request)
+        done(error)
 
 
 def _bind(place: str, specs: Mapping[str, TensorSpec]) -> list[_Bound]:

@@ -1,0 +1,234 @@
+"""``infer``: runs a model on the first of its devices that takes it, several frames in flight."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any, ClassVar, Literal
+
+import msgspec
+import numpy as np
+from pydantic import Field
+
+from edgert.backends.base import CompileRequest, DeviceReport, Fit, Session
+from edgert.backends.registry import backend, candidates, parse_device
+from edgert.errors import (
+    DeviceError,
+    Fault,
+    ModelError,
+    PipelineError,
+    RunError,
+    UserError,
+)
+from edgert.models.describe import ModelDescription
+from edgert.stages.base import (
+    AsyncStage,
+    Done,
+    Inputs,
+    Outputs,
+    PlanContext,
+    Ports,
+    StageOptions,
+)
+from edgert.stages.infer_check import device_faults, input_faults, output_faults
+from edgert.tensor import DTYPES, PortSpec, TensorSpec
+from edgert.transport.slot import Array
+
+
+class InferOptions(StageOptions):
+    """Options of ``infer``."""
+
+    model: str = Field(description="Name in the catalog, path, or URL of the model.")
+    shape: dict[str, list[int]] = Field(
+        default={},
+        description="Sizes of inputs the model leaves open: `{image_tensor: [1, 300, 300, 3]}`.",
+    )
+    device: str | list[str] = Field(
+        default=["CPU"],
+        description="Devices in the order in which they are tried; a runtime may be named: "
+        "`[openvino:NPU, CPU]`.",
+    )
+    fallback: Literal["allow", "forbid"] = Field(
+        default="allow",
+        description="`forbid`: only the first device will do, otherwise the run does not start.",
+    )
+    requests: int = Field(default=2, ge=1, le=64, description="Inferences in flight at once.")
+    precision: Literal["f32", "device"] = Field(
+        default="f32",
+        description="`f32`: as exact as the device can; `device`: what the device likes best.",
+    )
+    options: dict[str, Any] = Field(default={}, description="Options of the runtime's own.")
+    max_output: dict[str, list[int]] = Field(
+        default={},
+        description="Largest shape of outputs that the model leaves open: `{boxes: [300, 4]}`.",
+    )
+
+    @property
+    def devices(self) -> list[str]:
+        """The devices in the order in which they are tried."""
+        return [self.device] if isinstance(self.device, str) else list(self.device)
+
+
+class Infer(AsyncStage):
+    """Run a model on the tensors of a frame, in place: no byte is copied on either side."""
+
+    inputs: ClassVar[Mapping[str, str]] = {"tensor": "tensors"}
+    outputs: ClassVar[Mapping[str, str]] = {"outputs": "tensors"}
+    options: ClassVar[type[StageOptions]] = InferOptions
+    uses_all_cores = True
+    settings: InferOptions
+
+    @classmethod
+    def frames_held(cls, options: Any) -> int:
+        """Return the requests in flight: each one holds a frame and a loan."""
+        requests: int = options.requests
+        return requests
+
+    @classmethod
+    def plan(cls, options: Any, inputs: Ports, context: PlanContext) -> dict[str, PortSpec]:
+        """Say which tensors come out, after proving that those that arrive fit the model."""
+        model: ModelDescription = context.models.describe(options.model, options.shape)
+        faults = [
+            *device_faults(options.devices, context.place),
+            *input_faults(model, inputs["tensor"], context.place),
+            *output_faults(model, options.max_output, context.place),
+        ]
+        if faults:
+            raise PipelineError(faults)
+        file = {"path": model.path, "format": model.format, "sha256": model.sha256}
+        # ``open`` runs in another process, which gets the options as written and this port.
+        attributes = {"model": options.model, "model_file": {**file, "shapes": dict(model.shapes)}}
+        tensors = {
+            name: spec
+            if spec.is_static
+            else TensorSpec(spec.dtype, tuple(options.max_output[name]))
+            for name, spec in model.outputs.items()
+        }
+        return {"outputs": PortSpec("tensors", tensors, 0, attributes)}
+
+    def open(self) -> None:
+        """Compile the model for the first device that takes it, and warm it up."""
+        attributes = self.context.outputs["outputs"].attributes
+        session, report = self._first_session(attributes["model_file"], attributes["model"])
+        self._session = session
+        self._static = [
+            (name, tuple(size or 0 for size in spec.shape))
+            for name, spec in session.outputs.items()
+            if spec.is_static
+        ]
+        self._open = [name for name, spec in session.outputs.items() if not spec.is_static]
+        self.context.report["device"] = msgspec.to_builtins(report)
+
+    @property
+    def capacity(self) -> int:
+        """Inferences that may be in flight."""
+        return self._session.requests
+
+    def start(self, inputs: Inputs, outputs: Outputs, done: Done) -> None:
+        """Begin one inference from the sample's memory into the loan's."""
+        loan = outputs["outputs"]
+        targets: dict[str, Array | Fit] = {
+            name: loan.tensor(name, shape) for name, shape in self._static
+        }
+        for name in self._open:
+            targets[name] = partial(loan.tensor, name)
+        self.context.copied_bytes = self._session.copied_bytes
+        self._session.start(inputs["tensor"].tensors, targets, done)
+
+    def close(self) -> None:
+        """Wait for what is in flight and give the device back."""
+        self._session.close()
+        self.context.copied_bytes = self._session.copied_bytes
+
+    def _first_session(self, file: Mapping[str, Any], model: str) -> tuple[Session, DeviceReport]:
+        place = self.context.place
+        if not file["path"]:
+            mend = f"Run: edgert models pull {model}"
+            raise ModelError(place, f"model {model!r} is not here yet", mend)
+        refused: dict[str, str] = {}
+        for runtime, device in self._attempts(file["format"], refused):
+            try:
+                session = self._try(runtime, device, file)
+            except (UserError, RunError) as error:
+                refused[f"{runtime}:{device}"] = "; ".join(_said(f) for f in error.faults)
+                continue
+            self._tell(session.device.actual, refused)
+            asked = ", ".join(self.settings.devices)
+            return session, msgspec.structs.replace(
+                session.device, requested=asked, refused=refused
+            )
+        reasons = "; ".join(f"{tried}: {why}" for tried, why in refused.items())
+        mend = ""
+        if self.settings.fallback == "forbid" and len(self.settings.devices) > 1:
+            mend = "Write 'fallback: allow' to let the next device do it"
+        raise DeviceError(f"{place}, device", f"no device took model {model!r}: {reasons}", mend)
+
+    def _attempts(self, format: str, refused: dict[str, str]) -> Iterator[tuple[str, str]]:  # noqa: A002
+        devices = self.settings.devices
+        for text in devices[:1] if self.settings.fallback == "forbid" else devices:
+            _, device = parse_device(text)
+            runtimes = candidates(text, format)
+            if not runtimes:
+                refused[text] = f"no runtime that reads {format} is installed"
+            for runtime in runtimes:
+                yield runtime, device
+
+    def _try(self, runtime: str, device: str, file: Mapping[str, Any]) -> Session:
+        settings = self.settings
+        session = backend(runtime).compile(
+            CompileRequest(
+                path=file["path"],
+                device=device,
+                shapes=file["shapes"],
+                requests=settings.requests,
+                threads=self.context.threads,
+                precision=settings.precision,
+                options=settings.options,
+            )
+        )
+        try:
+            for _ in range(session.requests):
+                _warm_up(session)
+        except BaseException:
+            session.close()
+            raise
+        return session
+
+    def _tell(self, actual: str, refused: Mapping[str, str]) -> None:
+        for tried, why in refused.items():
+            self.context.log.warning(
+                "%s: runs on %s, for %s refused: %s", self.context.place, actual, tried, why
+            )
+
+
+def _said(fault: Fault) -> str:
+    return fault.fault if not fault.mend else f"{fault.fault} ({fault.mend})"
+
+
+def _warm_up(session: Session) -> None:
+    """Run one inference on memory of its own.
+
+    Raises:
+        RunError: It failed.
+    """
+    ended = threading.Event()
+    errors: list[BaseException] = []
+
+    def done(error: BaseException | None) -> None:
+        if error is not None:
+            errors.append(error)
+        ended.set()
+
+    targets: dict[str, Array | Fit] = {
+        name: _scratch(spec) if spec.is_static else partial(np.empty, dtype=DTYPES[spec.dtype])
+        for name, spec in session.outputs.items()
+    }
+    session.start({name: _scratch(spec) for name, spec in session.inputs.items()}, targets, done)
+    ended.wait()
+    if errors:
+        raise errors[0]
+
+
+def _scratch(spec: TensorSpec) -> Array:
+    return np.zeros(tuple(size or 0 for size in spec.shape), DTYPES[spec.dtype])
