@@ -14,15 +14,18 @@ from edgert.cli.schema import command as schema_command
 
 GOOD = """\
 version: 1
-name: count
+name: detect
 stages:
   camera:
     kind: source.video
     uri: "${EDGERT_INPUT}"
-  record:
-    kind: sink.video
-    inputs: {image: camera.image}
-    path: "${EDGERT_OUTPUT, out.mp4}"
+  prepare: {kind: preprocess.image, inputs: {image: camera.image}, for: detector}
+  detector: {kind: infer, inputs: {tensor: prepare.tensor}, model: yolox-nano}
+  people: {kind: postprocess.detection, inputs: {raw: detector.outputs}}
+  results:
+    kind: sink.jsonl
+    inputs: {detections: people.detections}
+    path: "${EDGERT_OUTPUT, -}"
 """
 
 
@@ -31,7 +34,9 @@ def good(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("EDGERT_INPUT", raising=False)
     Path("good.yaml").write_text(GOOD)
-    Path("bad.yaml").write_text(GOOD.replace("inputs", "input").replace("count", "Count"))
+    Path("bad.yaml").write_text(
+        GOOD.replace("    inputs", "    input").replace("name: detect", "name: Detect")
+    )
     return "good.yaml"
 
 
@@ -42,7 +47,7 @@ def check(*arguments: str) -> Result:
 def test_a_good_file_is_ok(good: str) -> None:
     result = check(good, "--input", "a.mp4")
     assert (result.exit_code, result.stderr) == (0, "")
-    assert result.stdout == "good.yaml: ok, 2 stages\n"
+    assert result.stdout == "good.yaml: ok, 5 stages\n"
 
 
 def test_every_fault_of_every_file_is_one_line(good: str) -> None:
@@ -51,8 +56,8 @@ def test_every_fault_of_every_file_is_one_line(good: str) -> None:
     assert result.exit_code == 2
     assert result.stdout == ""
     assert sum(line.startswith("--set camera.cores=x: stage 'camera', key") for line in lines) == 2
-    assert any(line.startswith("bad.yaml:2:7: key 'name': 'Count' is not") for line in lines)
-    assert any(line.startswith("bad.yaml:9:5: stage 'record', key 'input': ") for line in lines)
+    assert any(line.startswith("bad.yaml:2:7: key 'name': 'Detect' is not") for line in lines)
+    assert any(line.startswith("bad.yaml:12:5: stage 'results', key 'input': ") for line in lines)
     assert lines[-1].startswith("none.yaml: the file: it cannot be read: No such file")
 
 
@@ -61,7 +66,7 @@ def test_the_same_as_json(good: str) -> None:
     found = json.loads(result.stdout)
     assert found["schema"] == "edgert.check/1"
     first, second = found["files"]
-    assert (first["ok"], first["file"], first["stages"]) == (False, good, 2)
+    assert (first["ok"], first["file"], first["stages"]) == (False, good, 5)
     assert first["faults"][0] == {
         "place": "stage 'camera', key 'uri'",
         "fault": "the variable EDGERT_INPUT is not set and has no default",
@@ -75,28 +80,11 @@ def test_the_same_as_json(good: str) -> None:
 
 def test_a_warning_is_marked_and_no_failure(good: str, tmp_path: Path) -> None:
     path = tmp_path / "two.yaml"
-    path.write_text(TOO_MANY)
-    result = check(str(path))
+    path.write_text(GOOD.replace("yolox-nano}", "yolox-nano, requests: 8}"))
+    result = check(str(path), "--input", "a.mp4")
     assert result.exit_code == 0
-    assert result.stderr.startswith(f"warning: {path}:12:15: stage 'detector', key 'requests': ")
+    assert result.stderr.startswith(f"warning: {path}:8:90: stage 'detector', key 'requests': ")
     assert result.stdout == f"{path}: ok, 5 stages\n"
-
-
-TOO_MANY = """\
-version: 1
-name: warned
-stages:
-  camera: {kind: source.video, uri: a.mp4}
-  prepare: {kind: preprocess.image, inputs: {image: camera.image}, for: detector}
-  people: {kind: postprocess.detection, inputs: {raw: detector.outputs}}
-  results: {kind: sink.jsonl, inputs: {detections: people.detections}}
-  detector:
-    kind: infer
-    inputs: {tensor: prepare.tensor}
-    model: yolox-nano
-    requests: 8
-limits: {in_flight: 4}
-"""
 
 
 def test_the_schema_is_printed() -> None:
