@@ -43,7 +43,7 @@ def check_readers(document: Document, contracts: Contracts) -> Iterator[Fault]:
             continue
         for port in inputs:
             if port not in contract.inputs:
-                fault = f"a {contract.kind} stage has no input '{port}'"
+                fault = f"kind {contract.kind} has no input '{port}'"
                 mend = choices(port, contract.inputs, "Its inputs")
                 yield document.marks.fault(
                     ("stages", name, "inputs", port), fault, mend, at_key=True

@@ -48,7 +48,7 @@ def read_options(
         if contract is None:
             faults += _later_keys(document, base, stage)
             continue
-        title = f"a {contract.kind} stage"
+        title = f"kind {contract.kind}"
         subject = Subject(stage.settings, base, document.marks, title, COMMON_KEYS)
         made, flaws = validate(contract.options, subject)
         faults += [flaw.told(document.marks) for flaw in flaws]

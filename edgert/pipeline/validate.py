@@ -58,7 +58,7 @@ class Subject:
         value: The plain value.
         base: Key path of the value in the file.
         marks: The marks of the file.
-        title: What it is, for faults of unknown keys: ``a source.video stage``.
+        title: What it is, for faults of unknown keys: ``kind source.video``.
         also: Keys that may stand beside the model's own.
     """
 
