@@ -115,14 +115,12 @@ def settle_after_death(done: PipeQueue, block: StreamBlock, leaves: Sequence[int
     Returns:
         How many frames were lost by this.
     """
-    gate = FlowGate(done, block, leaves)
-    gate.settle()
+    FlowGate(done, block, leaves).settle()
     words = block.words
-    lost = len(block.in_flight())
-    # A gate killed between two of its writes leaves one frame counted once too often or not at all.
-    known = words[block.PROCESSED] + words[block.DROPPED] + words[block.LOST] + lost
-    words[block.READ] = max(words[block.READ], known)
-    lost += words[block.READ] - known
+    # By the counters, not by the table: a gate killed between two of its writes has a frame in
+    # both, or in neither.
+    settled = words[block.PROCESSED] + words[block.DROPPED] + words[block.LOST]
+    lost = words[block.READ] - settled
     words[block.LOST] += lost
     for entry in range(block.entries):
         words[block.entry_at(entry)] = 0

@@ -31,7 +31,7 @@ class Arrival:
         sequence: Number of the frame.
         held: Input port -> the slot it came in.
         reason: NONE, or the worst reason of a gap: then the frame will not be whole.
-        missing: How many inputs have not said anything yet.
+        missing: A bit for each input that has not said anything yet.
     """
 
     __slots__ = ("held", "missing", "reason", "sequence", "stream")
@@ -50,7 +50,11 @@ class Port:
     def __init__(self, name: str, readers: Sequence[RingReader]) -> None:
         self.name = name
         self.readers = tuple(readers)
-        self.ends_expected = sum(len(reader.plan.streams) for reader in readers)
+        self.ends_missing = {
+            (number, stream)
+            for number, reader in enumerate(readers)
+            for stream in reader.plan.streams
+        }
         self.next = 0
 
 
@@ -61,9 +65,8 @@ class Join:
         self.ports = tuple(ports)
         self.fds = tuple(reader.ready_fd for port in ports for reader in port.readers)
         self._pending: dict[tuple[int, int], Arrival] = {}
-        self._ends: dict[int, int] = {}
         self._ended_streams: list[int] = []
-        self._ends_missing = sum(port.ends_expected for port in ports)
+        self._ends_missing = sum(len(port.ends_missing) for port in ports)
         self._turn = 0
 
     @property
@@ -85,9 +88,9 @@ class Join:
         ports = self.ports
         idle = 0
         while idle < len(ports):
-            port = ports[self._turn]
-            self._turn = (self._turn + 1) % len(ports)
-            arrival = self._receive_from(port)
+            turn = self._turn
+            self._turn = (turn + 1) % len(ports)
+            arrival = self._receive_from(turn)
             if arrival is None:
                 idle += 1
             elif not arrival.missing:
@@ -100,8 +103,9 @@ class Join:
             return arrival
         return None
 
-    def _receive_from(self, port: Port) -> Arrival | None:
+    def _receive_from(self, turn: int) -> Arrival | None:
         """Take one token from a port; an END is noted and the next token taken."""
+        port = self.ports[turn]
         readers = port.readers
         tried = 0
         while tried < len(readers):
@@ -114,9 +118,11 @@ class Join:
                 continue
             sequence, slot, stream, kind, reason = token
             if kind == END:
-                self._note_end(stream)
+                self._note_end(port, stream)
                 continue
-            arrival = self._arrival(stream, sequence)
+            arrival = self._arrival(turn, stream, sequence)
+            if arrival is None:
+                continue
             if kind == FRAME:
                 arrival.held[port.name] = Held(reader, slot)
             elif kind == GAP:
@@ -124,21 +130,27 @@ class Join:
             return arrival
         return None
 
-    def _arrival(self, stream: int, sequence: int) -> Arrival:
+    def _arrival(self, turn: int, stream: int, sequence: int) -> Arrival | None:
+        """Return the frame that a token speaks of; None where this port has spoken of it."""
         ports = len(self.ports)
         if ports == 1:
             return Arrival(stream, sequence, 0)
         key = (stream, sequence)
         arrival = self._pending.get(key)
         if arrival is None:
-            arrival = self._pending[key] = Arrival(stream, sequence, ports)
-        arrival.missing -= 1
+            arrival = self._pending[key] = Arrival(stream, sequence, (1 << ports) - 1)
+        if not arrival.missing & (1 << turn):
+            return None  # a dead worker's frame; its stand-in could not know that it was sent
+        arrival.missing -= 1 << turn
         if not arrival.missing:
             del self._pending[key]
         return arrival
 
-    def _note_end(self, stream: int) -> None:
+    def _note_end(self, port: Port, stream: int) -> None:
+        end = (port.next, stream)
+        if end not in port.ends_missing:
+            return  # said by a dead worker, and again by its stand-in
+        port.ends_missing.remove(end)
         self._ends_missing -= 1
-        seen = self._ends[stream] = self._ends.get(stream, 0) + 1
-        if seen == len(self.ports):
+        if not any(stream == other for each in self.ports for _, other in each.ends_missing):
             self._ended_streams.append(stream)

@@ -3,7 +3,7 @@
     | stage blocks ... | edge blocks ... | stream blocks ... |      (u64 words, then state bytes)
 
     stage:  the counters of STAGE_COUNTERS | histograms of service, wait in, wait out, latency
-    edge:   the counters of EDGE_COUNTERS
+    edge:   the counters of EDGE_COUNTERS | how many of its streams the writer has ended
     stream: the counters of STREAM_COUNTERS | in_flight x (sequence + 1, leaves pending, outcome)
     bytes:  per edge one byte a slot (EDGE_FREE ...), written only by whoever holds the slot's token
 
@@ -36,6 +36,7 @@ STREAM_COUNTERS = ("read", "processed", "dropped", "lost", "ended")
 SLOT_FREE, SLOT_READY, SLOT_HELD = 0, 1, 2
 
 _WORD = 8
+_EDGE_WORDS = len(EDGE_COUNTERS) + 1
 _STAGE_WORDS = len(STAGE_COUNTERS) + len(HISTOGRAMS) * BUCKETS
 _ENTRY_WORDS = 3
 
@@ -59,7 +60,7 @@ class LedgerLayout(msgspec.Struct, frozen=True):
         streams = sum(
             len(STREAM_COUNTERS) + _ENTRY_WORDS * entries for entries in self.streams.values()
         )
-        return len(self.stages) * _STAGE_WORDS + len(self.edges) * len(EDGE_COUNTERS) + streams
+        return len(self.stages) * _STAGE_WORDS + len(self.edges) * _EDGE_WORDS + streams
 
     @property
     def nbytes(self) -> int:
@@ -85,16 +86,16 @@ class Ledger:
         """Return the block of an edge and its slots' states."""
         names = tuple(self.layout.edges)
         n = names.index(name)
-        start = len(self.layout.stages) * _STAGE_WORDS + n * len(EDGE_COUNTERS)
+        start = len(self.layout.stages) * _STAGE_WORDS + n * _EDGE_WORDS
         at = sum(self.layout.edges[other] for other in names[:n])
         return EdgeBlock(
-            self._words[start : start + len(EDGE_COUNTERS)],
+            self._words[start : start + _EDGE_WORDS],
             self._states[at : at + self.layout.edges[name]],
         )
 
     def stream(self, name: str) -> StreamBlock:
         """Return the block of a stream."""
-        at = len(self.layout.stages) * _STAGE_WORDS + len(self.layout.edges) * len(EDGE_COUNTERS)
+        at = len(self.layout.stages) * _STAGE_WORDS + len(self.layout.edges) * _EDGE_WORDS
         for other, entries in self.layout.streams.items():
             size = len(STREAM_COUNTERS) + _ENTRY_WORDS * entries
             if other == name:
@@ -133,11 +134,11 @@ class StageBlock(_Block):
 class EdgeBlock(_Block):
     """Counters of an edge, and the state of every slot towards its reader.
 
-    ``read`` and ``dropped`` are the writer's, ``processed`` and ``lost`` the reader's.
+    ``read``, ``dropped`` and ``ENDED`` are the writer's, ``processed`` and ``lost`` the reader's.
     """
 
     names = EDGE_COUNTERS
-    READ, PROCESSED, DROPPED, LOST = range(4)
+    READ, PROCESSED, DROPPED, LOST, ENDED = range(5)
 
     def __init__(self, words: memoryview, states: memoryview) -> None:
         super().__init__(words)

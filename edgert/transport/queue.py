@@ -32,6 +32,10 @@ class TokenQueue(Protocol):
         """Take the token at the head; None where there is none."""
         ...
 
+    def receive_all(self) -> list[Token]:
+        """Take every waiting token: for queues that nobody takes back from."""
+        ...
+
     def waiting(self) -> int:
         """Return how many tokens wait."""
         ...
@@ -56,9 +60,14 @@ class PipeQueue:
             try:
                 os.write(self.write_fd, packed)
             except BlockingIOError:
-                select.select((), (self.write_fd,), ())
+                self._wait_room()
             else:
                 return
+
+    def _wait_room(self) -> None:
+        poller = select.poll()  # not select(), which knows no fd above 1,023
+        poller.register(self.write_fd, select.POLLOUT)
+        poller.poll()
 
     def receive_nowait(self) -> Token | None:
         """Take the token at the head; None where there is none, or the writers are gone."""
@@ -66,7 +75,7 @@ class PipeQueue:
             packed = os.read(self.read_fd, TOKEN_BYTES)
         except BlockingIOError:
             return None
-        return TOKEN.unpack(packed) if packed else None  # type: ignore[return-value]
+        return TOKEN.unpack(packed) if packed else None
 
     def receive_all(self) -> list[Token]:
         """Take every waiting token (up to 256) at once: for queues that nobody takes back from."""
@@ -74,7 +83,7 @@ class PipeQueue:
             packed = os.read(self.read_fd, TOKEN_BYTES * 256)
         except BlockingIOError:
             return []
-        return list(TOKEN.iter_unpack(packed))  # type: ignore[arg-type]
+        return list(TOKEN.iter_unpack(packed))
 
     def waiting(self) -> int:
         """Return how many tokens wait in the pipe."""

@@ -81,6 +81,15 @@ class EdgeWriter:
         self.words[EdgeBlock.READ] += 1
         self.ready.send((sequence, slot, stream, FRAME, NONE))
 
+    def send_end(self, stream: int) -> None:
+        """Tell the reader that a stream has ended."""
+        self.words[EdgeBlock.ENDED] += 1  # before the token: a stand-in (runtime) trusts it
+        self.ready.send((0, 0, stream, END, NONE))
+
+    def waiting(self) -> int:
+        """Return how many frames wait (gaps do not count): a frame just taken may still be in."""
+        return bytes(self.states).count(SLOT_READY)
+
     def take_back(self) -> int | None:
         """Take the oldest waiting frame back, leaving a gap; None where none waits.
 
@@ -153,10 +162,10 @@ class RingWriter:
     def end(self, stream: int) -> None:
         """Tell every reader that a stream has ended."""
         for edge in self._edges:
-            edge.ready.send((0, 0, stream, END, NONE))
+            edge.send_end(stream)
 
     def _make_room(self, edge: EdgeWriter) -> None:
-        while edge.ready.waiting() >= edge.depth:
+        while edge.waiting() >= edge.depth:
             slot = edge.take_back()
             if slot is None:
                 return

@@ -318,4 +318,5 @@ def writable_alias(address: int, nbytes: int) -> Array:
     (OpenVINO's shared-memory tensors). Over a read-only mapping a write through it would fault.
     """
     raw = (ctypes.c_uint8 * nbytes).from_address(address)
-    return np.frombuffer(raw, np.uint8)
+    alias: Array = np.frombuffer(memoryview(raw), np.uint8)
+    return alias
