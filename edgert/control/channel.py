@@ -7,6 +7,8 @@ that there is nothing left.
 from __future__ import annotations
 
 import contextlib
+import threading
+from collections import deque
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -18,6 +20,7 @@ from edgert.control.messages import ToSupervisor, ToWorker
 _encode = msgspec.msgpack.Encoder().encode
 _Incoming = TypeVar("_Incoming")
 _CLOSE_WITHIN_MS = 2000
+_SEND_POSTED_EVERY_MS = 200
 
 
 class _Channel(Generic[_Incoming]):
@@ -29,11 +32,15 @@ class _Channel(Generic[_Incoming]):
         self.fd: int = self._socket.getsockopt(zmq.FD)  # type: ignore[assignment]
 
     def _receive_parts(self) -> list[bytes] | None:
-        if not self._socket.getsockopt(zmq.EVENTS) & zmq.POLLIN:  # type: ignore[operator]
+        if not self._socket.getsockopt(zmq.EVENTS) & zmq.POLLIN:  # type: ignore[operator,arg-type]
             return None
         with contextlib.suppress(zmq.Again):
             return self._socket.recv_multipart(zmq.NOBLOCK)
         return None
+
+    def wait_message(self, timeout_s: float) -> bool:
+        """Wait until a message is there; whether one is."""
+        return bool(self._socket.poll(round(timeout_s * 1000), zmq.POLLIN))
 
     def close(self) -> None:
         """Send what waits (within two seconds), then close."""
@@ -42,25 +49,41 @@ class _Channel(Generic[_Incoming]):
 
 
 class WorkerChannel(_Channel[ToWorker]):
-    """A worker's end."""
+    """A worker's end; belongs to the thread that made it, others may only ``send``."""
 
     def __init__(self, address: str, worker: str) -> None:
         super().__init__(zmq.DEALER, msgspec.msgpack.Decoder(ToWorker))
+        self._owner = threading.get_ident()
+        self._posted: deque[bytes] = deque()
         self._socket.setsockopt(zmq.IDENTITY, worker.encode())
         self._socket.connect(address)
 
     def send(self, message: ToSupervisor) -> None:
-        """Send a message."""
-        self._socket.send(_encode(message))
+        """Send a message; one of another thread leaves with the owner's next call."""
+        self._posted.append(_encode(message))
+        if threading.get_ident() == self._owner:
+            self._send_posted()
 
     def receive_nowait(self) -> ToWorker | None:
         """Return the next message; None where there is none."""
+        self._send_posted()
         parts = self._receive_parts()
         return None if parts is None else self._decode(parts[-1])
 
     def wait(self) -> ToWorker:
         """Wait for the next message."""
+        while not self._socket.poll(_SEND_POSTED_EVERY_MS, zmq.POLLIN):
+            self._send_posted()
         return self._decode(self._socket.recv())
+
+    def close(self) -> None:
+        """Send what waits (within two seconds), then close."""
+        self._send_posted()
+        super().close()
+
+    def _send_posted(self) -> None:
+        while self._posted:
+            self._socket.send(self._posted.popleft())
 
 
 class SupervisorChannel(_Channel[ToSupervisor]):

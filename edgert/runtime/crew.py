@@ -7,10 +7,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from edgert.control.messages import Failed, SaidFault
-from edgert.errors import EXIT_BUG, EXIT_USER, EdgertError, Fault, RunError, UserError, WorkerDiedError
+from edgert.errors import (
+    EXIT_BUG,
+    EXIT_USER,
+    EdgertError,
+    Fault,
+    RunError,
+    UserError,
+    WorkerDiedError,
+)
 from edgert.plan.structs import WorkerPlan
 
 STARTING, READY, FINISHED, FAILED = "starting", "ready", "finished", "failed"
+ENDED = frozenset({FINISHED, FAILED})
 
 
 class InternalError(RunError):

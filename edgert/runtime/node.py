@@ -145,8 +145,7 @@ class Node:
     def _book_latency(self, captured_ns: int, end_ns: int) -> None:
         latency = max(0, end_ns - captured_ns)
         self._block.record(LATENCY, latency)
-        if latency > self._words[StageBlock.LATENCY_MAX]:
-            self._words[StageBlock.LATENCY_MAX] = latency
+        self._words[StageBlock.LATENCY_MAX] = max(self._words[StageBlock.LATENCY_MAX], latency)
 
     def _lose(self, why: BaseException, stream: int, sequence: int) -> None:
         """Count a frame that the stage could not make, and say why."""

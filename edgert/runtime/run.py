@@ -14,7 +14,8 @@ from edgert.runtime.accounts import close_accounts, total_counts
 from edgert.runtime.memory import pss_by_process
 from edgert.runtime.signals import SignalWatch
 from edgert.runtime.summary import Summary, rate, summarise
-from edgert.runtime.supervisor import RunOptions, Supervisor
+from edgert.runtime.supervisor import RunOptions as RunOptions  # noqa: PLC0414  exported
+from edgert.runtime.supervisor import Supervisor
 
 log = logging.getLogger("edgert.run")
 
@@ -86,7 +87,7 @@ class Run:
     def stop(self) -> None:
         """Let every stream end; a second call kills."""
         if self._draining:
-            self._supervisor.kill()
+            self._supervisor.kill("was told a second time to stop")
         self._draining = True
         self._supervisor.stop()
 
@@ -105,9 +106,7 @@ class Run:
     def finish(self) -> Outcome:
         """Close the accounts and give everything back; call when nothing runs any more."""
         supervisor = self._supervisor
-        wrong = close_accounts(
-            self._plan, supervisor.ledger, supervisor.members, supervisor.fds
-        )
+        wrong = close_accounts(self._plan, supervisor.ledger, supervisor.members, supervisor.fds)
         errors = list(supervisor.input_faults)
         if supervisor.error is not None:
             errors.insert(0, supervisor.error)
@@ -128,8 +127,7 @@ class Run:
         return Outcome(summary, tuple(errors), code)
 
     def abandon(self) -> None:
-        """Kill what runs and give everything back: for an error in the supervisor itself."""
-        self._supervisor.kill()
+        """Give everything back, running workers die: for an error in the supervisor itself."""
         self._supervisor.close()
 
     def measure_memory(self) -> None:
@@ -170,4 +168,3 @@ def run_plan(plan: Plan, options: RunOptions, on_tick: OnTick | None = None) -> 
             run.abandon()
             raise
         return run.finish()
-

@@ -93,7 +93,9 @@ def summarise(
         latency_ms=_latency(plan, ledger),
         stages=stages,
         links={
-            edge.name: ledger.edge(edge.name).counters() for ring in plan.rings for edge in ring.edges
+            edge.name: ledger.edge(edge.name).counters()
+            for ring in plan.rings
+            for edge in ring.edges
         },
         devices=devices,
         memory={"pss_mb": round(sum(pss.values()), 1), "pss_mb_by_process": pss}

@@ -8,13 +8,15 @@ A loop of verbs over one poll. It never touches a pixel and never imports a vend
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import select
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from edgert.control.channel import SupervisorChannel
 from edgert.control.messages import (
@@ -27,18 +29,20 @@ from edgert.control.messages import (
     Stop,
     ToSupervisor,
 )
-from edgert.errors import EdgertError, RunError
+from edgert.errors import EdgertError, RunError, WorkerDiedError
 from edgert.plan.structs import Plan, WorkerOrder, WorkerPlan
 from edgert.runtime import crew, wiring
 from edgert.runtime.crew import Member
 from edgert.runtime.folder import RunFolder
 from edgert.runtime.spawner import Spawner
 from edgert.runtime.standin import StandIn
-from edgert.runtime.zygote import Exited, Spawned
+from edgert.runtime.zygote import Exited, FromZygote, Spawned
 from edgert.transport.ledger import Ledger
 from edgert.transport.segment import map_segment
 
 log = logging.getLogger("edgert.supervisor")
+
+_LAST_WORDS_WITHIN_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,7 @@ class Supervisor:
         self._options = options
         self._stand_ins: list[StandIn] = []
         self._stop_by_s: float | None = None
+        self._killed = False
         self._folder = RunFolder(plan.name)
         try:
             self.fds = wiring.create_all(plan)
@@ -85,18 +90,11 @@ class Supervisor:
             self._folder.release()
             raise
         self.ledger = Ledger(map_segment(self.fds["ledger"], writable=True), plan.ledger)
-        self._channel = SupervisorChannel(self._folder.path / "control.sock")
+        self._channel = SupervisorChannel(self._folder.control_socket)
         self._spawner = Spawner(self._folder.path, options.stdout_fd)
         self._poller = select.poll()
         for fd in (self._channel.fd, self._spawner.fd):
             self._poller.register(fd, select.POLLIN)
-        self._on_message: dict[type[ToSupervisor], Callable[..., None]] = {
-            Ready: self._on_ready,
-            Log: self._on_log,
-            Failed: self._on_failed,
-            Finished: self._on_finished,
-            InputFault: self._on_input_fault,
-        }
 
     @property
     def is_running(self) -> bool:
@@ -137,14 +135,22 @@ class Supervisor:
             for name in self.members:
                 self._channel.send(name, Stop())
 
-    def kill(self) -> None:
+    def kill(self, why: str) -> None:
         """Kill every worker that is left; what they had is counted as lost."""
+        if not self._killed:
+            self._killed = True
+            late = [m.plan.name for m in self.members.values() if m.state not in crew.ENDED]
+            if self.error is None and late:
+                place = f"pipeline '{self.plan.name}'"
+                self.error = RunError(place, f"{why}; killed: {', '.join(late)}")
         for member in self.members.values():
             if member.pid and not member.exited:
-                os.kill(member.pid, signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError):  # reaped, and not heard of yet
+                    os.kill(member.pid, signal.SIGKILL)
 
     def close(self) -> None:
         """Give everything back."""
+        self._stand_ins.clear()  # they map rings
         self._spawner.close()
         self._channel.close()
         wiring.close_all(self.fds)
@@ -181,22 +187,49 @@ class Supervisor:
         return timeout_s
 
     def _hear_zygote(self) -> None:
-        message = self._spawner.receive()
+        try:
+            message = self._spawner.receive()
+        except WorkerDiedError as error:
+            self._on_zygote_death(error)
+        else:
+            self._on_fork_news(message)
+        if not self.is_running:
+            self.ended_s = time.monotonic()
+
+    def _on_fork_news(self, message: FromZygote) -> None:
         member = self.members[message.worker]
         if isinstance(message, Spawned):
             member.pid = message.pid
             log.debug("worker '%s' is process %d", message.worker, message.pid)
         elif isinstance(message, Exited):
-            self._hear_workers()  # its last words come before its end
+            self._hear_last_words(member, message.status)
             member.exited = True
-            if member.state not in {crew.FINISHED, crew.FAILED}:
+            if member.state not in crew.ENDED:
                 self._on_death(member, message.status)
-        if not self.is_running:
-            self.ended_s = time.monotonic()
+
+    def _hear_last_words(self, member: Member, status: int) -> None:
+        """What a worker said before it exited may arrive after the news that it has."""
+        self._hear_workers()
+        deadline_s = time.monotonic() + _LAST_WORDS_WITHIN_S
+        while status >= 0 and member.state not in crew.ENDED and time.monotonic() < deadline_s:
+            self._channel.wait_message(0.1)
+            self._hear_workers()
+
+    def _on_zygote_death(self, error: WorkerDiedError) -> None:
+        """Every worker dies with the zygote; nobody is left to drain."""
+        self._poller.unregister(self._spawner.fd)
+        self._hear_workers()
+        if self.error is None:
+            self.error = error
+        self._killed = True
+        for member in self.members.values():
+            member.exited = True
+            if member.state != crew.FINISHED:
+                member.state = crew.FAILED
 
     def _hear_workers(self) -> None:
         while (message := self._channel.receive_nowait()) is not None:
-            self._on_message[type(message)](message)
+            self._ON_MESSAGE[type(message)](self, message)
 
     def _on_ready(self, message: Ready) -> None:
         member = self.members[message.worker]
@@ -229,9 +262,16 @@ class Supervisor:
 
     def _on_death(self, member: Member, status: int) -> None:
         member.state = crew.FAILED
-        if self._killed():
-            return
-        self._replace(member, crew.error_of_death(member, status))
+        if not self._killed:
+            self._replace(member, crew.error_of_death(member, status))
+
+    _ON_MESSAGE: ClassVar[Mapping[type[ToSupervisor], Callable[..., None]]] = {
+        Ready: _on_ready,
+        Log: _on_log,
+        Failed: _on_failed,
+        Finished: _on_finished,
+        InputFault: _on_input_fault,
+    }
 
     def _replace(self, member: Member, error: EdgertError) -> None:
         """End the run because of a worker, while a stand-in sees to its frames."""
@@ -249,17 +289,8 @@ class Supervisor:
         if time.monotonic() >= self.started_s + self._options.duration_s:
             self.stop()
 
-    def _killed(self) -> bool:
-        return self._stop_by_s is not None and time.monotonic() >= self._stop_by_s
-
     def _kill_when_late(self) -> None:
-        if not self._killed() or not self.is_running:
+        if self._stop_by_s is None or not self.is_running or time.monotonic() < self._stop_by_s:
             return
-        late = [m.plan.name for m in self.members.values() if not m.exited and m.state != crew.FAILED]
-        if self.error is None and late:
-            self.error = RunError(
-                f"pipeline '{self.plan.name}'",
-                f"did not drain within {self._options.stop_timeout_s:g} s; killed: {', '.join(late)}",
-            )
-        self.kill()
-        self._stop_by_s = time.monotonic() + 1.0
+        self.kill(f"did not drain within {self._options.stop_timeout_s:g} s")
+        self._stop_by_s = time.monotonic() + 1.0  # again, for one that was about to be forked
