@@ -1,8 +1,9 @@
 """The run's folder and its name: one run of a name at a time, nothing left of either.
 
-The name is an abstract socket, which the kernel frees with its holder, however that ends. The folder
-(0700, for the control socket) is removed by the zygote when the supervisor is gone; one that was
-left when both were killed is swept by the next run that holds the name.
+The name is an abstract socket, which the kernel frees with its holder, however that ends. The
+folder (0700, for the control socket) is removed by the zygote when the supervisor is gone; one that
+was left when both were killed is swept by the next run that holds the name. It has the holder's pid
+in its name: a zygote that is late to remove it must not remove that of the next run.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from pathlib import Path
 from edgert.errors import BusyError, ResourceError
 
 _PEER = struct.Struct("3i")  # struct ucred: pid, uid, gid
+_CONTROL_SOCKET = "control.sock"
+_LONGEST_SOCKET_PATH = 107  # of sun_path, its last byte a zero
 
 
 class RunFolder:
@@ -30,9 +33,16 @@ class RunFolder:
             ResourceError: The folder cannot be made, or belongs to somebody else.
         """
         self._lock = _take_name(name)
-        self.path = runtime_dir() / name
-        shutil.rmtree(self.path, ignore_errors=True)
-        self.path.mkdir(mode=0o700)
+        try:
+            self.path = _make_folder(runtime_dir(), name)
+        except BaseException:
+            self._lock.close()
+            raise
+
+    @property
+    def control_socket(self) -> Path:
+        """Where the supervisor listens."""
+        return self.path / _CONTROL_SOCKET
 
     def release(self) -> None:
         """Remove the folder and give the name up."""
@@ -66,6 +76,27 @@ def runtime_dir() -> Path:
     return path
 
 
+def _make_folder(base: Path, name: str) -> Path:
+    for left in base.glob(f"{name}.*"):  # a name has no dot
+        shutil.rmtree(left, ignore_errors=True)
+    path = base / f"{name}.{os.getpid()}"
+    if len(os.fsencode(path / _CONTROL_SOCKET)) > _LONGEST_SOCKET_PATH:
+        raise ResourceError(
+            f"folder '{path}'",
+            "is too long a path for a socket",
+            "Set XDG_RUNTIME_DIR to a shorter one",
+        )
+    try:
+        path.mkdir(mode=0o700)
+    except OSError as error:
+        raise ResourceError(
+            f"folder '{path}'",
+            f"cannot be made ({error.strerror})",
+            "Set XDG_RUNTIME_DIR to a writable folder",
+        ) from error
+    return path
+
+
 def _take_name(name: str) -> socket.socket:
     lock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     address = f"\0edgert.{os.getuid()}.{name}"
@@ -88,7 +119,5 @@ def _holder(address: str) -> str:
             peer.connect(address)
         except OSError:
             return "unknown"
-        pid, _, _ = _PEER.unpack(
-            peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
-        )
+        pid, _, _ = _PEER.unpack(peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size))
         return str(pid)

@@ -15,6 +15,7 @@ import os
 from collections.abc import Mapping
 from typing import Protocol
 
+from edgert.errors import ResourceError
 from edgert.plan.structs import Plan, StagePlan, WorkerPlan
 from edgert.transport.ledger import Ledger, LedgerLayout
 from edgert.transport.queue import LocalQueue, PipeQueue, TokenQueue, make_pipe
@@ -59,6 +60,13 @@ def create_all(plan: Plan) -> dict[str, int]:
                 _add_pipe(fds, f"edge/{edge.name}")
         for stream in plan.streams:
             _add_pipe(fds, f"gate/{stream}")
+    except OSError as error:
+        close_all(fds)
+        raise ResourceError(
+            f"pipeline '{plan.name}'",
+            f"its rings cannot be made ({error.strerror})",
+            "Raise the limit of open files (ulimit -n)",
+        ) from error
     except BaseException:
         close_all(fds)
         raise
