@@ -17,7 +17,8 @@ from edgert.runtime.node import Node
 from edgert.transport.ledger import StageBlock
 
 _POLL_AT_MOST_MS = 1000
-_BUSY_STEPS_AT_MOST = 16  # then control is heard though there is work
+_BUSY_STEPS_AT_MOST = 16  # then control is heard though there is work,
+_BUSY_AT_MOST_NS = 100_000_000  # or sooner, where a step waits for a camera
 _COLLECT_EVERY_NS = 5_000_000_000
 _BOOK_CPU_EVERY_NS = 200_000_000
 
@@ -46,15 +47,17 @@ class Loop:
         """Run until every node has finished."""
         nodes = self._nodes
         busy_steps = 0
+        hear_by_ns = 0
         while nodes:
             progressed = False
             for node in nodes:
                 if node.step():
                     progressed = True
             busy_steps += 1
-            if progressed and busy_steps < _BUSY_STEPS_AT_MOST:
+            if progressed and busy_steps < _BUSY_STEPS_AT_MOST and time.monotonic_ns() < hear_by_ns:
                 continue
             busy_steps = 0
+            hear_by_ns = time.monotonic_ns() + _BUSY_AT_MOST_NS
             self._housekeep()
             if self._handle_control() or progressed:
                 continue

@@ -99,7 +99,7 @@ class SourceNode(Node):
         self._block.record(WAIT_IN, start_ns - self._since_ns)
         self._since_ns = start_ns
         try:
-            self._kept = self._source.grab()
+            header = self._source.grab()
         except FrameLostError as error:
             self._count_lost(error)
             return True
@@ -110,7 +110,10 @@ class SourceNode(Node):
             raise
         except BaseException as error:
             raise self._raised(error) from error
-        return self._kept is not None
+        if header is None:
+            return False  # one that is kept still counts: _end() drops it
+        self._kept = header
+        return True
 
     def _count_lost(self, error: FrameLostError) -> None:
         """A frame that could not be had is read and lost; its gap keeps joins and leaves right."""
@@ -135,6 +138,7 @@ class SourceNode(Node):
             self._source.write(outputs.loans)
         except FrameLostError as error:
             self._lose(error, stream, sequence)
+            outputs.put_back(outputs.loans)  # what was written does not belong to the next frame
             outputs.gap(stream, sequence, LOST)
             return
         except BaseException as error:

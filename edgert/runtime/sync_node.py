@@ -46,6 +46,7 @@ class SyncNode(ReadingNode):
         outcome = self._run(arrival, samples)
         end_ns = time.monotonic_ns()
         if outcome != NONE:
+            outputs.put_back(outputs.loans)  # what was written does not belong to the next frame
             outputs.gap(arrival.stream, arrival.sequence, outcome)
         else:
             self._refuse_kept_views(samples)

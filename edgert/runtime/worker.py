@@ -6,6 +6,7 @@ says READY, waits for START, and runs its loop until every stream has ended.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import logging
 import os
@@ -15,7 +16,7 @@ from collections.abc import Mapping
 from edgert.control.channel import WorkerChannel
 from edgert.control.messages import Failed, Finished, InputFault, Log, Ready, SaidFault, Start
 from edgert.device.cores import pin
-from edgert.errors import EXIT_BUG, EXIT_DONE, EdgertError, UserError
+from edgert.errors import EXIT_BUG, EXIT_DONE, EdgertError, ResourceError, UserError
 from edgert.plan.structs import StagePlan, WorkerOrder
 from edgert.runtime.async_node import AsyncNode
 from edgert.runtime.loop import Loop
@@ -51,6 +52,8 @@ class Worker:
         self._name = order.worker.name
         self._fds = fds
         self._stages: list[Stage] = []
+        with contextlib.suppress(ResourceError):  # said by _run, which can speak
+            pin(order.worker.cores)  # before anything, ZeroMQ too, starts a thread
         self._channel = WorkerChannel(order.control, self._name)
 
     def run(self) -> int:
