@@ -10,7 +10,8 @@ A script needs no ``__main__`` guard: the caller's module is never imported agai
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from edgert.errors import UserError
@@ -131,45 +132,58 @@ def pulling_reader(folder: Path) -> ModelReader:
 def _results(plan: Plan, options: RunOptions) -> Iterator[Result]:
     read_fd, write_fd = os.pipe2(os.O_CLOEXEC)
     os.set_blocking(read_fd, False)
-    run = Run(plan, _with_stdout(options, write_fd))
-    run.watch(read_fd)
     lines = _Lines(read_fd)
     try:
-        run.start()
-        os.close(write_fd)
-        while run.is_running:
-            run.step(1.0)
-            yield from map(decode, lines.take())
-        yield from map(decode, lines.take())
+        try:
+            run = Run(plan, replace(options, stdout_fd=write_fd))
+        finally:
+            os.close(write_fd)  # the zygote and its workers have theirs
+        outcome = yield from _results_of(run, lines)
     finally:
-        run.stop()
-        while run.is_running:
-            run.step(0.1)
-            lines.take()
-        outcome = run.finish()
         os.close(read_fd)
     if outcome.errors:
         raise outcome.errors[0]
 
 
-def _with_stdout(options: RunOptions, fd: int) -> RunOptions:
-    from dataclasses import replace
+def _results_of(run: Run, lines: _Lines) -> Generator[Result, None, Outcome]:
+    run.watch(lines.fd)
+    try:
+        run.start()
+        while run.is_running:
+            run.step(1.0)
+            yield from map(decode, lines.take())
+        yield from map(decode, lines.take())
+    except BaseException:
+        _drain(run, lines)
+        raise
+    return run.finish()
 
-    return replace(options, stdout_fd=fd)
+
+def _drain(run: Run, lines: _Lines) -> None:
+    """End a run whose results nobody wants any more."""
+    try:
+        run.stop()
+        while run.is_running:
+            run.step(0.1)
+            lines.take()
+    except BaseException:
+        run.abandon()
+        raise
+    run.finish()
 
 
 class _Lines:
     """Whole lines from a non-blocking fd."""
 
     def __init__(self, fd: int) -> None:
-        self._fd = fd
+        self.fd = fd
         self._rest = b""
 
     def take(self) -> list[bytes]:
         """Return the lines that have arrived."""
         while True:
             try:
-                data = os.read(self._fd, _READ_BYTES)
+                data = os.read(self.fd, _READ_BYTES)
             except BlockingIOError:
                 break
             if not data:
