@@ -1,0 +1,127 @@
+"""Workers killed at random moments: the run ends by itself, with its reason, and all is counted."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from edgert import Pipeline
+from edgert.runtime.run import Outcome, Run, RunOptions
+from tests.process.runs import assert_adds_up, folders_of, is_gone, load, open_fds, wait_for
+
+pytestmark = [pytest.mark.process, pytest.mark.slow]
+
+ROUNDS = int(os.environ.get("EDGERT_STRESS_ROUNDS", "14"))
+FIRST_SEED = int(os.environ.get("EDGERT_STRESS_SEED", "0"))
+ENDLESS = 10**9
+STOP_TIMEOUT_S = 20.0
+
+
+def stages(folder: Path) -> dict[str, dict[str, Any]]:
+    """Two streams through a join of a short and a long way, and a preview that drops."""
+    preview = [
+        {"from": f"{one}.n", "queue": {"slots": 2, "when_full": "drop-oldest"}}
+        for one in ("left", "right")
+    ]
+    return {
+        "left": {"kind": "Numbers", "count": ENDLESS, "words": 64},
+        "right": {"kind": "Numbers", "count": ENDLESS, "words": 64, "lose": [5, 60]},
+        "one": {
+            "kind": "Step",
+            "inputs": {"n": ["left.n", "right.n"]},
+            "lose": [7, 70],
+            "filter": [9, 90, 91],
+        },
+        "two": {"kind": "AsyncStep", "inputs": {"n": "one.n"}, "lose": [11]},
+        "both": {
+            "kind": "Both",
+            "inputs": {"a": ["left.n", "right.n"], "b": "two.n"},
+            "path": str(folder / "both.txt"),
+        },
+        "out": {"kind": "Write", "inputs": {"n": "two.n"}, "path": str(folder / "out.txt")},
+        "preview": {
+            "kind": "Write",
+            "inputs": {"n": preview},
+            "path": str(folder / "preview.txt"),
+            "wait_ms": 1,
+        },
+    }
+
+
+def end_of(pipeline: Pipeline, chance: random.Random) -> tuple[Outcome, str, dict[str, int], float]:
+    """Run until a worker is killed at a random moment, and on to the end of the run."""
+    run = Run(pipeline.plan, RunOptions(stop_timeout_s=STOP_TIMEOUT_S))
+    run.start()
+    victim = chance.choice(pipeline.plan.workers).name
+    before_start = chance.random() < 0.2
+    delay_s = chance.uniform(0, 0.4)
+    pids: dict[str, int] = {}
+    seen_s = killed_s = 0.0
+    while run.is_running:
+        pids |= dict(run._supervisor.processes())
+        is_there = victim in pids if before_start else run.progress().elapsed_s > 0
+        if is_there and not seen_s:
+            seen_s = time.monotonic()
+        if seen_s and not killed_s and time.monotonic() - seen_s >= delay_s:
+            os.kill(pids[victim], signal.SIGKILL)
+            killed_s = time.monotonic()
+        run.step(0.002 if not killed_s else 0.1)
+    took_s = time.monotonic() - killed_s
+    return run.finish(), victim, pids, took_s
+
+
+@pytest.fixture(scope="module")
+def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Pipeline, Path]]:
+    folder = tmp_path_factory.mktemp("kills")
+    yield load(folder, stages(folder)), folder
+
+
+@pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + ROUNDS))
+def test_a_killed_worker(pipeline: tuple[Pipeline, Path], seed: int) -> None:
+    loaded, folder = pipeline
+    for file in ("both.txt", "out.txt", "preview.txt"):
+        (folder / file).unlink(missing_ok=True)
+    fds = open_fds()
+    outcome, victim, pids, took_s = end_of(loaded, random.Random(seed))
+    summary = msgspec.to_builtins(outcome.summary)
+    said = [str(error) for error in outcome.errors]
+    assert outcome.exit_code == 1, said
+    assert len(said) == 1, said
+    assert f"worker '{victim}' (process {pids[victim]}): was ended by SIGKILL" in said[0]
+    assert took_s < STOP_TIMEOUT_S / 2
+    assert_adds_up(summary)
+    assert_whole(folder, victim, summary)
+    wait_for(lambda: all(map(is_gone, pids.values())), "every process gone")
+    assert not folders_of(loaded.plan.name)
+    assert open_fds().keys() == fds.keys()
+
+
+def assert_whole(folder: Path, victim: str, summary: dict[str, Any]) -> None:
+    """Files that were closed hold whole, right lines, in order, each frame once."""
+    for leaf, columns in (("both", 4), ("out", 3), ("preview", 3)):
+        file = folder / f"{leaf}.txt"
+        if leaf == victim or not file.exists():
+            continue
+        rows = [line.split() for line in file.read_text().splitlines()]
+        frames = [tuple(map(int, row)) for row in rows if row[1] != "end"]
+        assert all(len(row) == columns for row in frames)
+        for frame in frames:
+            _, sequence, *numbers = frame
+            added = {"both": [sequence, sequence + 2], "out": [sequence + 2], "preview": [sequence]}
+            assert numbers == added[leaf], (leaf, frame)
+        for stream in (0, 1):
+            sequences = [frame[1] for frame in frames if frame[0] == stream]
+            assert sequences == sorted(set(sequences)), leaf
+        assert len(frames) == summary["stages"][leaf]["frames"]
+        if leaf != "preview":
+            ends = Counter(row[0] for row in rows if row[1] == "end")
+            assert leaf == "both" or not frames or ends == {"0": 1, "1": 1}
