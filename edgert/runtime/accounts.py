@@ -18,9 +18,7 @@ from edgert.transport.queue import PipeQueue
 Counts = dict[str, int]
 
 
-def close_accounts(
-    plan: Plan, ledger: Ledger, members: dict[str, Member], fds: Fds
-) -> list[str]:
+def close_accounts(plan: Plan, ledger: Ledger, members: dict[str, Member], fds: Fds) -> list[str]:
     """Settle every stream and edge once no worker is left.
 
     Returns:
@@ -42,9 +40,7 @@ def close_accounts(
     return wrong
 
 
-def _close_streams(
-    plan: Plan, ledger: Ledger, fds: Fds, *, anybody_failed: bool
-) -> list[str]:
+def _close_streams(plan: Plan, ledger: Ledger, fds: Fds, *, anybody_failed: bool) -> list[str]:
     wrong = []
     for number, stream in enumerate(plan.streams):
         block = ledger.stream(stream)

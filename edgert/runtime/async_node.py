@@ -33,9 +33,7 @@ class Ticket:
 class AsyncNode(ReadingNode):
     """Starts frames while the stage has room; commits each when it is done, oldest first."""
 
-    def __init__(
-        self, stage: AsyncStage, block: StageBlock, outputs: Outputs, join: Join
-    ) -> None:
+    def __init__(self, stage: AsyncStage, block: StageBlock, outputs: Outputs, join: Join) -> None:
         super().__init__(stage, block, outputs, join)
         self._async_stage = stage
         self._capacity = stage.capacity

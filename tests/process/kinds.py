@@ -48,7 +48,9 @@ class Numbers(Source):
     settings: NumbersOptions
 
     @classmethod
-    def plan(cls, options: NumbersOptions, inputs: Ports, context: PlanContext) -> dict[str, PortSpec]:
+    def plan(
+        cls, options: NumbersOptions, inputs: Ports, context: PlanContext
+    ) -> dict[str, PortSpec]:
         return {"n": number_port(options.words)}
 
     def open(self) -> None:
