@@ -182,7 +182,7 @@ def _reshaped(path: str, shapes: Mapping[str, list[int]], place: str) -> bytes:
 def _load_graph(path: str, place: str) -> Any:
     try:
         import onnx
-        from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+        from google.protobuf.message import DecodeError
     except ImportError as error:
         mend = "Run: pip install 'edgert[onnxruntime]'"
         raise ModelError(f"{place}, shape", "fixing shapes needs onnx", mend) from error

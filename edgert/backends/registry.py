@@ -147,7 +147,7 @@ def _readers(path: str, format: str) -> Iterator[Backend]:  # noqa: A002
 
 
 def _as_data(signature: Signature) -> dict[str, Any]:
-    data: dict[str, Any] = msgspec.to_builtins(signature)
+    data: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(signature))
     return data
 
 

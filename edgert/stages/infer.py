@@ -112,6 +112,7 @@ class Infer(AsyncStage):
         attributes = self.context.outputs["outputs"].attributes
         session, report = self._first_session(attributes["model_file"], attributes["model"])
         self._session = session
+        self._warm_up_bytes = session.copied_bytes
         self._static = [
             (name, tuple(size or 0 for size in spec.shape))
             for name, spec in session.outputs.items()
@@ -133,13 +134,13 @@ class Infer(AsyncStage):
         }
         for name in self._open:
             targets[name] = partial(loan.tensor, name)
-        self.context.copied_bytes = self._session.copied_bytes
+        self.context.copied_bytes = self._session.copied_bytes - self._warm_up_bytes
         self._session.start(inputs["tensor"].tensors, targets, done)
 
     def close(self) -> None:
         """Wait for what is in flight and give the device back."""
         self._session.close()
-        self.context.copied_bytes = self._session.copied_bytes
+        self.context.copied_bytes = self._session.copied_bytes - self._warm_up_bytes
 
     def _first_session(self, file: Mapping[str, Any], model: str) -> tuple[Session, DeviceReport]:
         place = self.context.place
@@ -188,12 +189,22 @@ class Infer(AsyncStage):
             )
         )
         try:
+            self._prove_outputs(session)
             for _ in range(session.requests):
                 _warm_up(session)
         except BaseException:
             session.close()
             raise
         return session
+
+    def _prove_outputs(self, session: Session) -> None:
+        planned = set(self.context.outputs["outputs"].tensors)
+        if planned != set(session.outputs):
+            raise ModelError(
+                f"{self.context.place}, model",
+                f"its description has the outputs {', '.join(sorted(planned))}, "
+                f"the model itself {', '.join(sorted(session.outputs))}",
+            )
 
     def _tell(self, actual: str, refused: Mapping[str, str]) -> None:
         for tried, why in refused.items():

@@ -1,0 +1,70 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from edgert.backends.registry import backend
+from edgert.errors import DeviceError
+from tests import models
+
+pytest.importorskip("onnxruntime")
+
+
+@pytest.fixture
+def doubling(tmp_path: Path) -> Path:
+    return models.doubling(tmp_path / "doubling.onnx")
+
+
+def test_a_service_in_the_cloud_is_no_device() -> None:
+    assert "CPU" in backend("onnxruntime").devices()
+    assert "Azure" not in backend("onnxruntime").devices()
+
+
+def test_a_provider_that_is_absent_is_refused_not_replaced(doubling: Path) -> None:
+    if "CUDA" in backend("onnxruntime").devices():
+        pytest.skip("there is CUDA here")
+    with (
+        pytest.raises(DeviceError, match="no execution provider 'CUDA' here"),
+        models.session_of("onnxruntime", doubling, device="CUDA"),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("device", ["CPU", "cpu", "CPUExecutionProvider"])
+def test_a_provider_may_be_named_in_any_of_its_ways(device: str, doubling: Path) -> None:
+    with models.session_of("onnxruntime", doubling, device=device) as session:
+        assert session.device.actual == "onnxruntime:CPU"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"optimisation": "most"}, "there is no 'most'. One of: all, basic, off"),
+        ({"spinning": "yes"}, "Expected `bool`, got `str`"),
+        ({"optimization": "all"}, "Did you mean 'optimisation'"),
+    ],
+)
+def test_bad_options_are_refused(options: dict[str, object], message: str, doubling: Path) -> None:
+    with (
+        pytest.raises(DeviceError, match=message),
+        models.session_of("onnxruntime", doubling, options=options),
+    ):
+        pass
+
+
+def test_one_request_is_done_before_start_returns(doubling: Path) -> None:
+    with models.session_of("onnxruntime", doubling) as session:
+        ended: list[BaseException | None] = []
+        inputs, outputs = models.arrays_for(session.inputs), models.arrays_for(session.outputs)
+        session.start(inputs, outputs, ended.append)
+        assert ended == [None]
+
+
+def test_ever_new_arrays_do_not_pile_up(doubling: Path) -> None:
+    with models.session_of("onnxruntime", doubling) as session:
+        kept = [np.full((2, 3), n, np.float32) for n in range(1100)]
+        output = np.zeros((2, 3), np.float32)
+        for n, array in enumerate(kept):
+            models.infer(session, {"x": array}, {"y": output})
+            assert output[0, 0] == 2 * n
+        assert len(session._bindings) <= 1024

@@ -1,0 +1,100 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from edgert.backends.registry import backend
+from edgert.errors import DeviceError, ModelError
+from tests import models
+
+pytest.importorskip("openvino")
+
+
+@pytest.fixture
+def doubling(tmp_path: Path) -> Path:
+    return models.doubling(tmp_path / "doubling.onnx")
+
+
+def test_the_telemetry_of_openvino_is_never_loaded() -> None:
+    code = "import sys, edgert.backends.openvino; print('openvino_telemetry' in sys.modules)"
+    command = [sys.executable, "-c", code]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+def test_options_go_to_openvino_and_override_ours(doubling: Path) -> None:
+    with models.session_of("openvino", doubling, options={"INFERENCE_PRECISION_HINT": "f16"}) as s:
+        assert s.device.precision == "f16"
+
+
+def test_a_near_miss_of_an_option_is_named(doubling: Path) -> None:
+    with (
+        pytest.raises(DeviceError, match="Did you mean 'NUM_STREAMS'"),
+        models.session_of("openvino", doubling, options={"NUM_STREAM": 1}),
+    ):
+        pass
+
+
+def test_a_bad_value_of_an_option_is_refused_in_openvinos_words(doubling: Path) -> None:
+    with (
+        pytest.raises(DeviceError, match="Could not read number of streams"),
+        models.session_of("openvino", doubling, options={"NUM_STREAMS": "many"}),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("device", ["NPU", "GPU", "AUTO"])
+def test_a_plugin_without_its_device_is_no_device(device: str, doubling: Path) -> None:
+    if device in backend("openvino").devices():
+        pytest.skip(f"there is a {device} here")
+    with (
+        pytest.raises(DeviceError, match=f"there is no device '{device}' here. OpenVINO has: CPU"),
+        models.session_of("openvino", doubling, device=device),
+    ):
+        pass
+
+
+def test_a_shape_that_breaks_the_graph_is_refused(tmp_path: Path) -> None:
+    model = models.convolution(tmp_path / "m.onnx", ["n", 3, "h", "w"])
+    with pytest.raises(ModelError, match="the shape does not fit the model"):
+        backend("openvino").signature(str(model), {"x": [1, 2, 8, 8]})
+
+
+def double_once(model: Path, cache: Path) -> None:
+    with models.session_of("openvino", model, cache_dir=str(cache)) as session:
+        outputs = models.arrays_for(session.outputs)
+        models.infer(session, {"x": np.ones((2, 3), np.float32)}, outputs)
+        assert (outputs["y"] == 2).all()
+
+
+def test_compiled_models_are_cached_and_garbled_ones_do_no_harm(
+    doubling: Path, tmp_path: Path
+) -> None:
+    cache = tmp_path / "cache"
+    double_once(doubling, cache)
+    blobs = list(cache.glob("*.blob"))
+    assert blobs
+    double_once(doubling, cache)
+    for blob in blobs:
+        blob.write_bytes(blob.read_bytes()[: blob.stat().st_size // 2])
+    double_once(doubling, cache)
+    for blob in blobs:
+        blob.write_bytes(b"garbled" * 100)
+    double_once(doubling, cache)
+
+
+def test_a_cache_that_cannot_be_written_does_no_harm(doubling: Path, tmp_path: Path) -> None:
+    no_folder = tmp_path / "file"
+    no_folder.write_text("not a folder")
+    double_once(doubling, no_folder)
+
+
+def test_ever_new_arrays_do_not_pile_up(doubling: Path) -> None:
+    with models.session_of("openvino", doubling) as session:
+        kept = [np.full((2, 3), n, np.float32) for n in range(1100)]
+        output = np.zeros((2, 3), np.float32)
+        for n, array in enumerate(kept):
+            models.infer(session, {"x": array}, {"y": output})
+            assert output[0, 0] == 2 * n
+        assert len(session._inputs[0].by_address) <= 1024

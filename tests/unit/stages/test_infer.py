@@ -1,0 +1,212 @@
+import logging
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from edgert.errors import DeviceError, ModelError, PipelineError, RunError
+from edgert.models.reader import Models
+from edgert.stages.base import PlanContext
+from edgert.stages.harness import opened
+from edgert.stages.infer import Infer, InferOptions
+from edgert.tensor import FrameHeader, PortSpec, TensorSpec
+from tests import models
+
+X = {"x": TensorSpec("f32", (2, 3))}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    models.doubling(tmp_path / "doubling.onnx")
+    return tmp_path
+
+
+def context(folder: Path) -> PlanContext:
+    return PlanContext("detector", "stage 'detector'", str(folder), Models(folder), {})
+
+
+def tensors(**specs: TensorSpec) -> dict[str, PortSpec]:
+    return {"tensor": PortSpec("tensors", specs)}
+
+
+def running(folder: Path, inputs: dict[str, TensorSpec] = X, **settings: Any) -> Any:
+    settings = {"model": "doubling.onnx", **settings}
+    return opened(Infer, settings, tensors(**inputs), context(folder), threads=2)
+
+
+def planned(folder: Path, inputs: dict[str, TensorSpec] = X, **settings: Any) -> PortSpec:
+    options = InferOptions.model_validate({"model": "doubling.onnx", **settings})
+    return Infer.plan(options, tensors(**inputs), context(folder))["outputs"]
+
+
+@pytest.mark.parametrize("device", ["CPU", "openvino:CPU", "onnxruntime:CPU"])
+def test_the_loan_is_filled_from_the_sample_without_a_copy(device: str, folder: Path) -> None:
+    header = FrameHeader(sequence=7, width=64, height=48)
+    with running(folder, device=device) as run:
+        for number in (1, 5):
+            x = np.full((2, 3), number, np.float32)
+            sample = run.feed({"tensor": {"x": x}}, header)["outputs"]
+            assert (sample.tensors["y"] == 2 * number).all()
+            assert sample.header == header
+        assert run.stage.capacity == 2
+    assert run.stage.context.copied_bytes == 0
+
+
+def test_the_plan_says_what_comes_out(folder: Path) -> None:
+    port = planned(folder)
+    assert port.kind == "tensors"
+    assert port.tensors == {"y": TensorSpec("f32", (2, 3))}
+    file = port.attributes["model_file"]
+    assert file["path"] == str(folder / "doubling.onnx")
+    assert file["format"] == "onnx"
+    assert file["shapes"] == {}
+
+
+def test_inputs_that_are_open_name_the_line_to_add(tmp_path: Path) -> None:
+    models.convolution(tmp_path / "m.onnx", ["n", 3, "h", "w"])
+    with pytest.raises(PipelineError) as caught:
+        planned(tmp_path, model="m.onnx", max_output={"y": [1, 10]})
+    assert str(caught.value) == (
+        "stage 'detector': model 'm.onnx' leaves the size of its input 'x' open: f32[?,3,?,?]. "
+        "Add 'shape: {x: [N, 3, N, N]}' with a number for each N."
+    )
+
+
+def test_shapes_that_were_given_reach_the_runtime(tmp_path: Path) -> None:
+    models.convolution(tmp_path / "m.onnx", ["n", 3, "h", "w"])
+    x = {"x": TensorSpec("f32", (1, 3, 8, 8))}
+    with running(tmp_path, x, model="m.onnx", shape={"x": [1, 3, 8, 8]}) as run:
+        sample = run.feed({"tensor": {"x": np.ones((1, 3, 8, 8), np.float32)}})["outputs"]
+        assert sample.tensors["y"].shape == (1, 256)
+
+
+@pytest.mark.parametrize(
+    ("arrives", "message"),
+    [
+        ({"x": TensorSpec("u8", (2, 3))}, "'x' arrives as u8[2,3], and model 'doubling.onnx'"),
+        ({"x": TensorSpec("f32", (3, 2))}, "'x' arrives as f32[3,2]"),
+        ({"z": TensorSpec("f32", (2, 3))}, "'x' does not arrive"),
+        ({"z": TensorSpec("f32", (2, 3))}, "What arrives: z"),
+    ],
+)
+def test_what_arrives_must_fit(arrives: dict[str, TensorSpec], message: str, folder: Path) -> None:
+    with pytest.raises(PipelineError) as caught:
+        planned(folder, arrives)
+    assert "stage 'detector', input 'tensor': " in str(caught.value)
+    assert message in str(caught.value)
+    assert "needs f32[2,3]" in str(caught.value)
+
+
+def test_every_fault_is_told_in_one_run(folder: Path) -> None:
+    with pytest.raises(PipelineError) as caught:
+        planned(
+            folder,
+            {"x": TensorSpec("u8", (2, 3))},
+            device=["openvini:CPU", "AUTO:CPU"],
+            max_output={"no": [1]},
+        )
+    assert len(caught.value.faults) == 4
+
+
+def test_outputs_that_are_open_name_the_line_to_add(tmp_path: Path) -> None:
+    models.places_of_ones(tmp_path / "m.onnx")
+    x = {"x": TensorSpec("f32", (6,))}
+    for wrong in ({}, {"y": [2, 6]}, {"y": [6]}, {"y": [1, 0]}):
+        with pytest.raises(PipelineError, match=r"Add 'max_output: \{y: \[1, N\]\}'"):
+            planned(tmp_path, x, model="m.onnx", max_output=wrong)
+
+
+def test_outputs_that_are_open_have_the_size_of_each_frame(tmp_path: Path) -> None:
+    models.places_of_ones(tmp_path / "m.onnx")
+    x = {"x": TensorSpec("f32", (6,))}
+    with running(tmp_path, x, model="m.onnx", max_output={"y": [1, 6]}) as run:
+        for ones in ([0, 3], [1, 2, 5], []):
+            given = np.zeros(6, np.float32)
+            given[ones] = 1
+            sample = run.feed({"tensor": {"x": given}})["outputs"]
+            assert sample.tensors["y"].tolist() == [ones]
+    assert run.stage.context.copied_bytes > 0
+
+
+def test_the_next_device_does_it_and_the_reason_is_kept(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING), running(folder, device=["VPU", "CPU"]) as run:
+        device = run.stage.context.report["device"]
+    assert device["requested"] == "VPU, CPU"
+    assert device["actual"] == "openvino:CPU"
+    assert device["precision"] == "f32"
+    assert set(device["refused"]) == {"openvino:VPU", "onnxruntime:VPU"}
+    assert "there is no device 'VPU' here" in device["refused"]["openvino:VPU"]
+
+
+def test_fallback_forbid_is_fatal_with_every_reason(folder: Path) -> None:
+    with (
+        pytest.raises(DeviceError) as caught,
+        running(folder, device=["VPU", "CPU"], fallback="forbid"),
+    ):
+        pass
+    said = str(caught.value)
+    assert said.startswith("stage 'detector', device: no device took model 'doubling.onnx': ")
+    assert "openvino:VPU: there is no device" in said
+    assert "onnxruntime:VPU: there is no execution provider" in said
+    assert "Write 'fallback: allow'" in said
+
+
+def test_no_device_at_all_is_fatal(folder: Path) -> None:
+    with (
+        pytest.raises(DeviceError, match="no device took model"),
+        running(folder, device=["VPU", "openvino:FPGA"]),
+    ):
+        pass
+
+
+def test_a_runtime_that_does_not_read_the_format_is_refused_in_its_words(folder: Path) -> None:
+    openvino = pytest.importorskip("openvino")
+    openvino.save_model(openvino.Core().read_model(folder / "doubling.onnx"), folder / "m.xml")
+    with running(folder, model="m.xml", device=["onnxruntime:CPU", "CPU"]) as run:
+        device = run.stage.context.report["device"]
+    assert device["actual"] == "openvino:CPU"
+    assert "ONNX Runtime cannot read it" in device["refused"]["onnxruntime:CPU"]
+
+
+def test_an_emulated_device_is_named_as_such(folder: Path) -> None:
+    settings = {"device": ["emulated:NPU"], "options": {"latency_ms": 0.1}}
+    with running(folder, **settings) as run:
+        first = run.feed({"tensor": {"x": np.zeros((2, 3), np.float32)}})["outputs"]
+        seen = first.tensors["y"].copy()
+        again = run.feed({"tensor": {"x": np.ones((2, 3), np.float32)}})["outputs"]
+        assert (again.tensors["y"] == seen).all()
+        assert seen.sum() > 0
+        device = run.stage.context.report["device"]
+    assert device["actual"] == "emulated:NPU"
+    assert device["emulated"]
+    assert device["precision"] == "replayed"
+
+
+def test_an_inference_that_fails_ends_its_frame_with_the_reason(tmp_path: Path) -> None:
+    models.fails_on_demand(tmp_path / "m.onnx")
+    inputs = {"x": TensorSpec("f32", (2, 3)), "to": TensorSpec("i64", (2,))}
+    frame = {"x": np.ones((2, 3), np.float32), "to": np.array([4, 2])}
+    with (
+        running(tmp_path, inputs, model="m.onnx") as run,
+        pytest.raises(RunError, match="an inference failed"),
+    ):
+        run.feed({"tensor": frame})
+
+
+def test_a_model_that_is_not_pulled_yet_names_the_command(folder: Path) -> None:
+    port = planned(folder)
+    port.attributes["model_file"]["path"] = ""
+    with running(folder) as run:
+        run.stage.context.outputs["outputs"].attributes["model_file"]["path"] = ""
+        with pytest.raises(ModelError, match="Run: edgert models pull"):
+            Infer(run.stage.settings, run.stage.context).open()
+
+
+def test_a_file_that_is_replaced_after_the_plan_is_refused(folder: Path) -> None:
+    with running(folder) as run:
+        models.two_in_two_out(folder / "doubling.onnx")
+        with pytest.raises(DeviceError, match="its description has the outputs y"):
+            Infer(run.stage.settings, run.stage.context).open()
