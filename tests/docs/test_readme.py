@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from edgert.results import decode, encode_line
+
 REPOSITORY = Path(__file__).parent.parent.parent
 README = (REPOSITORY / "README.md").read_text()
 INSIDE = "EDGERT_INSIDE_README"
@@ -89,6 +91,13 @@ def test_the_pipeline_shown_is_the_one_shipped():
     (shown,) = re.findall(r"^```yaml\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
     shipped = (REPOSITORY / "pipelines/detect.yaml").read_text()
     assert without_comments(shown) == without_comments(shipped)
+
+
+def test_the_line_shown_is_a_result():
+    (shown,) = re.findall(r"^```json\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+    result = decode(shown)
+    assert encode_line(result) == shown.encode()
+    assert [found.label for found in result.detections] == ["person"]
 
 
 def without_comments(text: str) -> list[str]:
