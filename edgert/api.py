@@ -16,7 +16,7 @@ from pathlib import Path
 
 from edgert.errors import UserError
 from edgert.pipeline.check import check
-from edgert.pipeline.load import load
+from edgert.pipeline.load import read
 from edgert.plan.build import build_plan
 from edgert.plan.structs import Plan
 from edgert.results import Result, decode
@@ -61,10 +61,9 @@ class Pipeline:
             PipelineError: The file has faults; all of them are told.
             ModelError: A model cannot be had.
         """
-        document = load(Path(path), variables or {}, settings)
+        document = read(Path(path), variables or {}, settings)
         kinds = Registry()
         checked = check(document, kinds)
-        checked.raise_faults()
         reader = models if models is not None else pulling_reader(document.folder)
         plan = build_plan(document, checked, kinds, reader)
         return cls(plan, [str(warning) for warning in checked.warnings])

@@ -11,10 +11,11 @@ import click
 
 from edgert.cli.render import show, show_json
 from edgert.errors import EXIT_USER, Fault, PipelineError
+from edgert.models.reader import Models
 from edgert.pipeline.check import check
-from edgert.pipeline.contract import Kinds
 from edgert.pipeline.load import read
 from edgert.pipeline.substitute import command_line_variables
+from edgert.plan.build import find_faults
 from edgert.stages.registry import Registry
 
 
@@ -68,7 +69,7 @@ class Report:
 
 
 def examine(
-    file: Path, variables: Mapping[str, str], settings: Sequence[str], kinds: Kinds
+    file: Path, variables: Mapping[str, str], settings: Sequence[str], kinds: Registry
 ) -> Report:
     """Return everything that is wrong with one file."""
     try:
@@ -76,7 +77,8 @@ def examine(
     except PipelineError as error:
         return Report(str(file), 0, error.faults)
     checked = check(document, kinds)
-    return Report(str(file), len(document.spec.stages), checked.faults, checked.warnings)
+    faults = find_faults(document, checked, kinds, Models(document.folder))
+    return Report(str(file), len(document.spec.stages), faults, checked.warnings)
 
 
 def _tell(report: Report) -> None:

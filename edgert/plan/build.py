@@ -9,7 +9,7 @@ from edgert.device import limits
 from edgert.errors import Fault, PipelineError, UserError
 from edgert.pipeline.check import Checked
 from edgert.pipeline.document import Document
-from edgert.pipeline.graph import order, streams
+from edgert.pipeline.graph import cycles, order, streams
 from edgert.pipeline.spec import LinkSpec, StageSpec
 from edgert.plan.placement import Placement, place
 from edgert.plan.ports import merge_ports
@@ -33,13 +33,30 @@ class StageClasses(Protocol):
 def build_plan(
     document: Document, checked: Checked, classes: StageClasses, models: ModelReader
 ) -> Plan:
-    """Return the plan of a pipeline without faults.
+    """Return the plan of a pipeline.
 
     Raises:
-        PipelineError: Stages cannot work with what arrives, files are missing, cores impossible:
-            all of it in one run.
+        PipelineError: What ``check`` found, and stages that cannot work with what arrives, files
+            that are missing, cores that are impossible: all of it in one run.
     """
-    return _Builder(document, checked, classes, models).build()
+    builder = _Builder(document, checked, classes, models)
+    faults = in_order([*checked.faults, *builder.survey()])
+    if faults:
+        raise PipelineError(list(faults))
+    return builder.build()
+
+
+def find_faults(
+    document: Document, checked: Checked, classes: StageClasses, models: ModelReader
+) -> tuple[Fault, ...]:
+    """Return what ``check`` found and what planning finds, as far as it can go, in file order."""
+    survey = _Builder(document, checked, classes, models).survey()
+    return in_order([*checked.faults, *survey])
+
+
+def in_order(faults: list[Fault]) -> tuple[Fault, ...]:
+    """Return faults in the order of the file."""
+    return tuple(sorted(faults, key=lambda fault: (fault.line, fault.column)))
 
 
 class _Builder:
@@ -47,15 +64,18 @@ class _Builder:
         self, document: Document, checked: Checked, classes: StageClasses, models: ModelReader
     ) -> None:
         self._document = document
+        self._checked = checked
         self._spec = document.spec
         self._options: Mapping[str, Any] = checked.options
         self._classes = {
-            name: classes.stage_class(stage.kind) for name, stage in self._spec.stages.items()
+            name: classes.stage_class(stage.kind)
+            for name, stage in self._spec.stages.items()
+            if name in checked.contracts
         }
         self._models = models
-        self._order = order(self._spec)
+        self._order = () if cycles(self._spec) else order(self._spec)
         reached = streams(self._spec, checked.contracts)
-        sources = [name for name in self._spec.stages if checked.contracts[name].is_source]
+        sources = [name for name, found in checked.contracts.items() if found.is_source]
         self._streams = tuple(sources)
         self._reached = {
             name: tuple(sources.index(source) for source in found)
@@ -64,16 +84,26 @@ class _Builder:
         self._ports: dict[str, dict[str, PortSpec]] = {}
         self._inputs: dict[str, dict[str, PortSpec]] = {}
         self._faults: list[Fault] = []
+        self._placed: dict[str, Placement] = {}
+
+    def survey(self) -> list[Fault]:
+        """Let every stage say what it gives, as far as the file is sound; return the faults."""
+        for name in self._order:
+            if name in self._options and not self._is_faulty(name):
+                self._plan_stage(name)
+        self._placed = self._placements()
+        return self._faults
+
+    def _is_faulty(self, name: str) -> bool:
+        """Whether ``check`` said something of a stage: what follows from it need not be told."""
+        begin = f"stage '{name}'"
+        return any(fault.place.startswith(begin) for fault in self._checked.faults)
 
     def build(self) -> Plan:
-        for name in self._order:
-            self._plan_stage(name)
-        placements = self._placements()
-        if self._faults:
-            raise PipelineError(self._faults)
+        """Return the plan after a survey without faults."""
         rings = tuple(self._rings())
         leaves = [name for name in self._order if not self._classes[name].outputs]
-        workers = tuple(self._workers(placements, leaves))
+        workers = tuple(self._workers(self._placed, leaves))
         return Plan(
             name=self._spec.name,
             folder=str(self._document.folder),
@@ -97,7 +127,7 @@ class _Builder:
     def _plan_stage(self, name: str) -> None:
         """Let a stage say what it gives; a fault is noted, and stages behind it are left out."""
         spec = self._spec.stages[name]
-        if any(link.stage not in self._ports for link in _links(spec)):
+        if any(link.port not in self._ports.get(link.stage, {}) for link in _links(spec)):
             return
         context = PlanContext(
             name=name,

@@ -11,6 +11,8 @@ nobody: it dies with the supervisor, the workers die with it, and the run's fold
 from __future__ import annotations
 
 import array
+import gc
+import importlib
 import os
 import select
 import shutil
@@ -25,6 +27,7 @@ from edgert.errors import EXIT_BUG
 from edgert.plan.structs import WorkerOrder
 from edgert.runtime import worker
 from edgert.runtime.processes import die_with_parent, ignore_stop_signals, name_process
+from edgert.stages.registry import BUILT_IN
 
 MAX_FDS = 250  # of 253 in one message (SCM_MAX_FD)
 _MAX_BYTES = 1 << 20
@@ -158,6 +161,10 @@ def main() -> None:
     die_with_parent(int(supervisor_pid), signal.SIGTERM)
     name_process("ert:zygote")
     import_shared_libraries()
+    # A collection after the fork would write to every object and so unshare every page.
+    gc.collect()
+    gc.freeze()
+    gc.disable()
     supervisor = socket.socket(fileno=int(socket_fd))
     Zygote(supervisor, Path(folder)).run()
 
@@ -166,6 +173,9 @@ def import_shared_libraries() -> None:
     """Import what most workers need; nothing of it is called before the fork."""
     import cv2  # noqa: F401
     import numpy as np  # noqa: F401
+
+    for target in BUILT_IN.values():
+        importlib.import_module(target.partition(":")[0])
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from jsonschema import Draft202012Validator
 
 from edgert.cli.check import command as check_command
 from edgert.cli.schema import command as schema_command
+from tests.unit.stages.source.media import make_video
 
 GOOD = """\
 version: 1
@@ -33,6 +34,7 @@ stages:
 def good(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("EDGERT_INPUT", raising=False)
+    make_video(Path("a.mkv"))
     Path("good.yaml").write_text(GOOD)
     Path("bad.yaml").write_text(
         GOOD.replace("    inputs", "    input").replace("name: detect", "name: Detect")
@@ -45,13 +47,13 @@ def check(*arguments: str) -> Result:
 
 
 def test_a_good_file_is_ok(good: str) -> None:
-    result = check(good, "--input", "a.mp4")
+    result = check(good, "--input", "a.mkv")
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout == "good.yaml: ok, 5 stages\n"
 
 
 def test_every_fault_of_every_file_is_one_line(good: str) -> None:
-    result = check(good, "bad.yaml", "none.yaml", "--input", "a.mp4", "--set", "camera.cores=x")
+    result = check(good, "bad.yaml", "none.yaml", "--input", "a.mkv", "--set", "camera.cores=x")
     lines = result.stderr.splitlines()
     assert result.exit_code == 2
     assert result.stdout == ""
@@ -81,7 +83,7 @@ def test_the_same_as_json(good: str) -> None:
 def test_a_warning_is_marked_and_no_failure(good: str, tmp_path: Path) -> None:
     path = tmp_path / "two.yaml"
     path.write_text(GOOD.replace("yolox-nano}", "yolox-nano, requests: 8}"))
-    result = check(str(path), "--input", "a.mp4")
+    result = check(str(path), "--input", "a.mkv")
     assert result.exit_code == 0
     assert result.stderr.startswith(f"warning: {path}:8:90: stage 'detector', key 'requests': ")
     assert result.stdout == f"{path}: ok, 5 stages\n"
