@@ -1,0 +1,62 @@
+"""Opens one stage of a plan as its worker would, and runs frames through it without a process."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from queue import SimpleQueue
+
+from edgert.errors import FrameFiltered, FrameLostError
+from edgert.plan.structs import Plan, StagePlan
+from edgert.stages.base import AsyncStage, Inputs, Outputs, Stage, StageContext
+from edgert.stages.registry import Registry
+
+
+@contextmanager
+def opened(plan: Plan, stage_plan: StagePlan) -> Iterator[Stage]:
+    """Open a stage, and at the end let its streams end and close it."""
+    kind = Registry().stage_class(stage_plan.kind)
+    context = StageContext(
+        name=stage_plan.name,
+        place=f"stage '{stage_plan.name}'",
+        inputs=stage_plan.input_ports,
+        outputs=stage_plan.output_ports,
+        threads=stage_plan.threads,
+        streams=plan.streams,
+        folder=plan.folder,
+        log=logging.getLogger(f"edgert.{stage_plan.name}"),
+    )
+    stage = kind(kind.options.model_validate(stage_plan.settings), context)
+    stage.open()
+    try:
+        yield stage
+        for stream in stage_plan.streams if stage_plan.inputs else ():
+            stage.end_stream(stream)
+    finally:
+        stage.close()
+
+
+def run_one(stage: Stage, inputs: Inputs, outputs: Outputs) -> bool:
+    """Run one frame to its end; whether it goes on (a stage may filter or lose it)."""
+    first = next(iter(inputs.values()))
+    for loan in outputs.values():
+        loan.inherit(first)
+    try:
+        _run(stage, inputs, outputs)
+    except (FrameFiltered, FrameLostError):
+        return False
+    for loan in outputs.values():
+        loan.finish()
+    return True
+
+
+def _run(stage: Stage, inputs: Inputs, outputs: Outputs) -> None:
+    if not isinstance(stage, AsyncStage):
+        stage.process(inputs, outputs)
+        return
+    ended: SimpleQueue[BaseException | None] = SimpleQueue()
+    stage.start(inputs, outputs, ended.put)
+    error = ended.get()
+    if error is not None:
+        raise error

@@ -1,0 +1,136 @@
+"""``edgert bench``: what a link and a pipeline cost here, as ratios taken in one run."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import click
+import msgspec
+
+from edgert.bench.figures import PipelineReport
+from edgert.bench.link import SIZES, LinkReport, bench_link
+from edgert.bench.pipeline import PipelineBench, bench_pipeline
+from edgert.cli.options import log_options, pipeline_options
+from edgert.cli.planning import plan_file, say
+from edgert.cli.progress import StatusLine
+from edgert.cli.render import show, show_json, table
+
+_NAMES = dict(zip(SIZES, ("4 KiB", "1080p", "4K"), strict=True))
+_AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@click.group()
+def command() -> None:
+    """Measure links and pipelines on this machine, as quiet as it can be."""
+    # Ended by SIGTERM as by Ctrl-C: whatever was started is ended, and the folder removed.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+
+@command.command()
+@click.option(
+    "--rounds",
+    type=click.IntRange(min=100, max=1_000_000),
+    default=5000,
+    show_default=True,
+    help="Round trips of each size.",
+)
+@_AS_JSON
+def link(*, rounds: int, as_json: bool) -> None:
+    """Measure a frame's round trip between two processes, beside a bare eventfd's."""
+    report = bench_link(rounds)
+    if as_json:
+        show_json(msgspec.to_builtins(report, str_keys=True))
+    else:
+        show(render_link(report))
+
+
+@command.command()
+@pipeline_options
+@click.option(
+    "--frames",
+    "max_frames",
+    type=click.IntRange(min=2),
+    help="End each stream of the whole run after so many.",
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    default=2.0,
+    show_default=True,
+    help="How long each stage is measured alone.",
+)
+@_AS_JSON
+@log_options
+def pipeline(  # noqa: PLR0913  one parameter an option, as click has it
+    *,
+    file: Path,
+    variables: dict[str, str],
+    settings: tuple[str, ...],
+    max_frames: int | None,
+    seconds: float,
+    as_json: bool,
+    log_level: str,
+    log_format: str,
+) -> None:
+    """Measure each stage of FILE alone, then the whole, and compare.
+
+    Results go to a folder that is removed, not to the sinks' own files.
+    """
+    plan = plan_file(file, variables, settings, pull=True, line=StatusLine()).plan
+    report = bench_pipeline(
+        PipelineBench(
+            plan=plan,
+            file=file,
+            settings=settings,
+            variables=variables,
+            max_frames=max_frames or 0,
+            seconds=seconds,
+            note=lambda phase: say(f"bench: {phase}"),
+        )
+    )
+    if as_json:
+        show_json(msgspec.to_builtins(report))
+    else:
+        show(render_pipeline(report))
+
+
+def render_link(report: LinkReport) -> str:
+    """Return a report of links as text."""
+    rows: list[tuple[str, float, str, str]] = [("eventfd alone", report.floor_us, "", "")]
+    rows += [
+        (f"{name} frame", trip.p50, f"{trip.p99:.2f}", f"{report.times_floor(size):.2f}")
+        for size, name in _NAMES.items()
+        for trip in [report.round_trip_us[str(size)]]
+    ]
+    one, other = report.cores
+    where = f"cores {one} and {other}" if one != other else f"core {one} alone: there is no other"
+    return "\n".join(
+        [
+            f"{report.rounds} round trips of each between two processes on {where}",
+            "",
+            table(("round trip", "p50 us", "p99 us", "x eventfd"), rows),
+            "",
+            f"a 4K frame takes {report.growth:.2f} times as long as one of 4 KiB",
+        ]
+    )
+
+
+def render_pipeline(report: PipelineReport) -> str:
+    """Return a report of a pipeline as text."""
+    rows = [
+        (name, cpu_ms, report.frames_per_result[name], report.alone_fps[name])
+        for name, cpu_ms in report.cpu_ms_per_frame.items()
+    ]
+    alone_ms = sum(cpu_ms * share for _, cpu_ms, share, _ in rows)
+    whole_ms = sum(report.whole_cpu_ms_per_frame.values())
+    return "\n".join(
+        [
+            table(("stage alone", "CPU ms a frame", "frames a result", "frames/s"), rows),
+            "",
+            f"{report.pipeline}: {report.fps:.1f} frames/s of {report.ideal_fps:.1f} that "
+            f"{report.cores:g} cores could do: efficiency {report.efficiency:.3f}",
+            f"CPU ms a result: {alone_ms:.2f} in the stages alone, {whole_ms:.2f} in the whole; "
+            f"{report.copied_bytes} bytes copied between stages",
+        ]
+    )
