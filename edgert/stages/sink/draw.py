@@ -1,0 +1,94 @@
+"""Draws boxes and labels straight on YUV planes: nothing is converted to RGB and back."""
+
+from __future__ import annotations
+
+import colorsys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import cv2
+
+from edgert.transport.slot import Array
+
+FONT = cv2.FONT_HERSHEY_SIMPLEX
+GOLDEN_RATIO = 0.618034  # steps of it spread hues as far apart as can be
+BLACK = 16
+WEIGHTS = {"bt601": (0.299, 0.114), "bt709": (0.2126, 0.0722), "bt2020": (0.2627, 0.0593)}
+
+Yuv = tuple[int, int, int]
+Planes = tuple[Array, Array, Array]
+
+
+@dataclass(frozen=True, slots=True)
+class _Box:
+    x1: int
+    y1: int
+    x2: int
+    y2: int
+
+
+class BoxPainter:
+    """Draws the detections of a frame on its planes.
+
+    Args:
+        labels: Name of each class.
+        matrix: Colour matrix of the planes.
+        height: Height of the picture, which decides how thick lines and letters are.
+    """
+
+    def __init__(self, labels: Sequence[str], matrix: str, height: int) -> None:
+        self._labels = labels
+        self._matrix = matrix
+        self._thickness = max(2, round(height / 360) * 2)
+        self._scale = max(0.4, height / 1200)
+        self._colours: dict[int, Yuv] = {}
+
+    def paint(self, planes: Planes, boxes: Array, scores: Array, classes: Array) -> None:
+        """Draw boxes, given in pixels of the picture, and their labels."""
+        height, width = planes[0].shape
+        clipped = boxes.clip((0, 0, 0, 0), (width - 1, height - 1, width - 1, height - 1))
+        corners = clipped.round().astype(int).tolist()
+        for (x1, y1, x2, y2), score, class_id in zip(
+            corners, scores.tolist(), classes.tolist(), strict=True
+        ):
+            colour = self._colour(class_id)
+            self._outline(planes, _Box(x1, y1, x2, y2), colour)
+            self._name(planes, x1, y1, f"{self._label(class_id)} {score:.2f}", colour)
+
+    def _outline(self, planes: Planes, box: _Box, colour: Yuv) -> None:
+        y, u, v = planes
+        cv2.rectangle(y, (box.x1, box.y1), (box.x2, box.y2), colour[0], self._thickness)
+        for plane, value in ((u, colour[1]), (v, colour[2])):
+            start, end = (box.x1 // 2, box.y1 // 2), (box.x2 // 2, box.y2 // 2)
+            cv2.rectangle(plane, start, end, value, self._thickness // 2)
+
+    def _name(self, planes: Planes, left: int, top: int, text: str, colour: Yuv) -> None:
+        (width, height), below = cv2.getTextSize(text, FONT, self._scale, 1)
+        bottom = max(top, height + below)
+        corner = (left + width, bottom - height - below)
+        y, u, v = planes
+        cv2.rectangle(y, (left, bottom), corner, colour[0], cv2.FILLED)
+        for plane, value in ((u, colour[1]), (v, colour[2])):
+            end = (corner[0] // 2, corner[1] // 2)
+            cv2.rectangle(plane, (left // 2, bottom // 2), end, value, cv2.FILLED)
+        cv2.putText(y, text, (left, bottom - below // 2 - 1), FONT, self._scale, BLACK, 1)
+
+    def _label(self, class_id: int) -> str:
+        known = 0 <= class_id < len(self._labels)
+        return self._labels[class_id] if known else f"class {class_id}"
+
+    def _colour(self, class_id: int) -> Yuv:
+        colour = self._colours.get(class_id)
+        if colour is None:
+            colour = self._colours[class_id] = colour_of(class_id, self._matrix)
+        return colour
+
+
+def colour_of(class_id: int, matrix: str) -> Yuv:
+    """Return a bright colour for a class, in limited range."""
+    red, green, blue = colorsys.hsv_to_rgb(class_id * GOLDEN_RATIO % 1, 0.75, 1)
+    of_red, of_blue = WEIGHTS[matrix]
+    luma = of_red * red + (1 - of_red - of_blue) * green + of_blue * blue
+    u = (blue - luma) / (2 * (1 - of_blue))
+    v = (red - luma) / (2 * (1 - of_red))
+    return round(16 + 219 * luma), round(128 + 224 * u), round(128 + 224 * v)

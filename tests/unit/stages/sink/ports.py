@@ -1,0 +1,44 @@
+"""Ports, frames and contexts for the tests of sinks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from edgert.models.describe import ModelDescription
+from edgert.stages.base import PlanContext
+from edgert.tensor import PortSpec, TensorSpec
+from edgert.transport.slot import Array
+
+DETECTIONS = PortSpec(
+    "detections",
+    {
+        "boxes": TensorSpec("f32", (10, 4)),
+        "scores": TensorSpec("f32", (10,)),
+        "classes": TensorSpec("i32", (10,)),
+    },
+    attributes={"labels": ["person", "car"]},
+)
+
+
+class NoModels:
+    """A model reader for stages that need no model."""
+
+    def describe(self, model: str, shapes: Mapping[str, Any]) -> ModelDescription:
+        raise AssertionError("a sink asks for no model")
+
+
+def plan_context(folder: Path, streams: tuple[str, ...] = ("camera",)) -> PlanContext:
+    return PlanContext("results", "stage 'results'", str(folder), NoModels(), {}, streams)
+
+
+def found(*boxes: tuple[float, float, float, float], class_id: int = 0) -> dict[str, Array]:
+    """The tensors of a frame in which these boxes were found."""
+    return {
+        "boxes": np.array(boxes, np.float32).reshape(-1, 4),
+        "scores": np.full(len(boxes), 0.875, np.float32),
+        "classes": np.full(len(boxes), class_id, np.int32),
+    }

@@ -1,0 +1,189 @@
+import json
+import os
+import resource
+import select
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edgert.errors import StageError, UserError
+from edgert.results import decode
+from edgert.stages.harness import opened
+from edgert.stages.sink.jsonl import JsonlSink
+from edgert.tensor import FrameHeader
+
+from .ports import DETECTIONS, found, plan_context
+
+
+def writing(path: object, **more: Any) -> Any:
+    return opened(
+        JsonlSink, {"path": str(path)}, {"detections": DETECTIONS}, plan_context(Path(), **more)
+    )
+
+
+@contextmanager
+def stdout_is(fd: int) -> Iterator[None]:
+    """Let fd 1 of this process be another one."""
+    saved = os.dup(1)
+    os.dup2(fd, 1)
+    try:
+        yield
+    finally:
+        os.dup2(saved, 1)
+        os.close(saved)
+
+
+def test_every_frame_is_a_line_as_soon_as_it_is_processed(tmp_path: Path) -> None:
+    file = tmp_path / "out.jsonl"
+    header = FrameHeader(
+        stream=1,
+        sequence=7,
+        pts_ns=1_234_567_891,
+        captured_ns=time.monotonic_ns(),
+        width=768,
+        height=576,
+    )
+    with writing(file, streams=("front", "back")) as run:
+        run.feed({"detections": found((1, 2, 30.128, 40))}, header)
+        (line,) = file.read_text().splitlines()
+        run.feed({"detections": found()}, header._replace(sequence=8))
+    said = json.loads(line)
+    assert 0 <= said.pop("latency_ms") < 10_000
+    assert said == {
+        "schema": "edgert.result/1",
+        "task": "detection",
+        "stream": "back",
+        "frame": 7,
+        "pts_s": 1.234568,
+        "width": 768,
+        "height": 576,
+        "detections": [
+            {"label": "person", "class": 0, "score": 0.875, "box": [1.0, 2.0, 30.13, 40.0]}
+        ],
+    }
+    assert decode(file.read_bytes().splitlines()[1]).detections == []
+
+
+def test_the_file_is_made_anew(tmp_path: Path) -> None:
+    file = tmp_path / "out.jsonl"
+    file.write_text("old\n" * 10)
+    with writing(file) as run:
+        assert file.read_text() == ""
+        run.feed({"detections": found()})
+    assert len(file.read_text().splitlines()) == 1
+
+
+def test_a_path_is_relative_to_where_the_run_is_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with writing("out.jsonl"):
+        assert (tmp_path / "out.jsonl").exists()
+
+
+def test_planning_neither_makes_nor_changes_the_file(tmp_path: Path) -> None:
+    old = tmp_path / "old.jsonl"
+    old.write_text("old\n")
+    for path in (old, tmp_path / "new.jsonl"):
+        options = JsonlSink.options.model_validate({"path": str(path)})
+        JsonlSink.plan(options, {"detections": DETECTIONS}, plan_context(tmp_path))
+    assert old.read_text() == "old\n"
+    assert not (tmp_path / "new.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [(".", "is a directory"), ("gone/out.jsonl", "there is no directory"), ("/proc/x", "written")],
+)
+def test_an_unwritable_path_is_a_fault_of_the_user(
+    tmp_path: Path, path: str, expected: str
+) -> None:
+    with pytest.raises(UserError, match=expected) as caught, writing(tmp_path / path):
+        pass
+    assert caught.value.exit_code == 2
+    assert caught.value.faults[0].mend
+
+
+def test_standard_output_is_written_and_left_open() -> None:
+    reader, writer = os.pipe()
+    with stdout_is(writer):
+        os.close(writer)
+        with writing("-") as run:
+            run.feed({"detections": found()})
+        os.fstat(1)
+    with os.fdopen(reader, "rb") as pipe:
+        assert decode(pipe.read()).frame == 0
+
+
+def test_a_reader_that_has_gone_is_told() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with stdout_is(writer), writing("-") as run:
+        os.close(writer)
+        with pytest.raises(StageError, match="standard output: whoever reads it has gone"):
+            run.feed({"detections": found()})
+
+
+def test_a_full_device_is_told() -> None:
+    with (
+        writing("/dev/full") as run,
+        pytest.raises(StageError, match="'/dev/full': cannot be written: No space left"),
+    ):
+        run.feed({"detections": found()})
+
+
+def test_no_half_line_is_left_where_room_ends(tmp_path: Path) -> None:
+    """A limit of the file's size stands in for a full disk: the first part of a line is written."""
+    file = tmp_path / "out.jsonl"
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        with writing(file) as run:
+            run.feed({"detections": found()})
+            whole = file.read_bytes()
+            resource.setrlimit(resource.RLIMIT_FSIZE, (len(whole) + 20, hard))
+            with pytest.raises(StageError, match="File too large"):
+                run.feed({"detections": found()})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, handler)
+    assert file.read_bytes() == whole
+
+
+def test_a_pipe_that_is_full_and_non_blocking_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    filled = 0
+    with suppress(BlockingIOError):
+        while True:
+            filled += os.write(writer, b"\n" * 4096)
+    received = bytearray()
+
+    def read_all() -> None:
+        while chunk := os.read(reader, 65536):
+            received.extend(chunk)
+
+    thread = threading.Thread(target=read_all)
+    wait = select.select
+
+    def wait_and_be_read(*fds: Any) -> Any:
+        if not thread.ident:
+            thread.start()
+        return wait(*fds)
+
+    monkeypatch.setattr("edgert.stages.sink.jsonl.select.select", wait_and_be_read)
+    with stdout_is(writer):
+        os.close(writer)
+        with writing("-") as run:
+            run.feed({"detections": found((1, 2, 3, 4))})
+    thread.join(10)
+    os.close(reader)
+    assert decode(bytes(received[filled:])).detections[0].box == (1, 2, 3, 4)
