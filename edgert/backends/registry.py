@@ -6,6 +6,7 @@ import difflib
 import importlib
 import importlib.util
 from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
@@ -42,8 +43,9 @@ def is_installed(name: str) -> bool:
     return vendor is None or importlib.util.find_spec(vendor) is not None
 
 
+@cache
 def backend(name: str) -> Backend:
-    """Return a backend by name, importing its module and its vendor's library.
+    """Return a backend by name, importing its module and its vendor's library; one a process.
 
     Raises:
         DeviceError: There is no such backend, it is not installed, or it is broken: three

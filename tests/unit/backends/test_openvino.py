@@ -5,8 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from edgert.backends.base import Session
 from edgert.backends.registry import backend
 from edgert.errors import DeviceError, ModelError
+from edgert.models.catalog import load_catalog
+from edgert.models.reader import Models
+from edgert.transport.slot import Array
 from tests import models
 
 pytest.importorskip("openvino")
@@ -98,3 +102,28 @@ def test_ever_new_arrays_do_not_pile_up(doubling: Path) -> None:
             models.infer(session, {"x": array}, {"y": output})
             assert output[0, 0] == 2 * n
         assert len(session._inputs[0].by_address) <= 1024
+
+
+def test_a_frozen_tensorflow_graph_is_what_the_catalog_says_and_fills_in_place() -> None:
+    entry = load_catalog().model("person-ssdlite")
+    path = Models().resolve("person-ssdlite")
+    shapes = {name: list(sizes) for name, sizes in entry.shape.items()}
+    with models.session_of("openvino", path, shapes=shapes, requests=2, threads=2) as session:
+        assert session.inputs == entry.fixed_inputs
+        assert session.outputs == entry.outputs
+        image = np.random.default_rng(3).integers(0, 256, (1, 300, 300, 3), np.uint8)
+        found = [_detect(session, image) for _ in range(2)]  # one on each request
+        assert session.copied_bytes == 0
+    for outputs in found:
+        assert not any((array == -1).any() for array in outputs.values())
+        assert outputs["num_detections"] == [100]
+        assert (np.diff(outputs["detection_scores"][0]) <= 0).all()
+        np.testing.assert_allclose(outputs["detection_boxes"], found[0]["detection_boxes"])
+
+
+def _detect(session: Session, image: Array) -> dict[str, Array]:
+    outputs = models.arrays_for(session.outputs)
+    for array in outputs.values():
+        array[:] = -1
+    models.infer(session, {"image_tensor": image}, outputs)
+    return outputs
