@@ -39,7 +39,7 @@ class BoxPainter:
     def __init__(self, labels: Sequence[str], matrix: str, height: int) -> None:
         self._labels = labels
         self._matrix = matrix
-        self._thickness = max(2, round(height / 360) * 2)
+        self._thickness = max(2, round(height / 720) * 2)
         self._scale = max(0.4, height / 1200)
         self._colours: dict[int, Yuv] = {}
 
@@ -65,6 +65,7 @@ class BoxPainter:
     def _name(self, planes: Planes, left: int, top: int, text: str, colour: Yuv) -> None:
         (width, height), below = cv2.getTextSize(text, FONT, self._scale, 1)
         bottom = max(top, height + below)
+        left = max(0, min(left, planes[0].shape[1] - width))
         corner = (left + width, bottom - height - below)
         y, u, v = planes
         cv2.rectangle(y, (left, bottom), corner, colour[0], cv2.FILLED)
