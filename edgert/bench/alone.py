@@ -19,7 +19,7 @@ import msgspec
 
 from edgert.bench.meter import Meter
 from edgert.bench.opened import opened
-from edgert.bench.record import Frame, file_of
+from edgert.bench.record import Frame, by_time, file_of
 from edgert.bench.slots import Slots
 from edgert.device.cores import pin
 from edgert.errors import FrameFiltered, FrameLostError, RunError
@@ -124,7 +124,7 @@ def _turns(
         raise RunError(f"stage '{stage.name}'", "none of the recorded frames comes so far")
     return [
         _turn(frame[0], {port: held[frame] for port, held in ports})
-        for frame in sorted(frames, key=lambda frame: (frame[1], frame[0]))
+        for frame in sorted(frames, key=by_time)
     ]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from queue import SimpleQueue
 
-from edgert.errors import FrameFiltered, FrameLostError
+from edgert.errors import EdgertError, FrameFiltered, FrameLostError, StageError
 from edgert.plan.structs import Plan, StagePlan
 from edgert.stages.base import AsyncStage, Inputs, Outputs, Stage, StageContext
 from edgert.stages.registry import Registry
@@ -35,6 +35,22 @@ def opened(plan: Plan, stage_plan: StagePlan) -> Iterator[Stage]:
             stage.end_stream(stream)
     finally:
         stage.close()
+
+
+@contextmanager
+def named(stage: str) -> Iterator[None]:
+    """Make whatever a stage raises an error with its name.
+
+    Raises:
+        StageError: The stage raised what is no error of ours.
+    """
+    try:
+        yield
+    except EdgertError:
+        raise
+    except Exception as error:
+        fault = f"raised {type(error).__name__}: {error}"
+        raise StageError(f"stage '{stage}'", fault) from error
 
 
 def run_one(stage: Stage, inputs: Inputs, outputs: Outputs) -> bool:

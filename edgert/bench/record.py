@@ -7,19 +7,18 @@ as many as the fullest ring of the plan has room for, so that caches are as warm
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from edgert.bench.opened import opened, run_one
+from edgert.bench.opened import named, opened, run_one
 from edgert.bench.slots import Slots
 from edgert.errors import FrameLostError, RunError
 from edgert.plan.structs import Plan, StagePlan
 from edgert.stages.base import Source, Stage
-from edgert.transport.slot import Sample
+from edgert.transport.slot import Loan, Sample
 
 Frame = tuple[int, int]
 """(stream, sequence)"""
@@ -66,9 +65,10 @@ class Recorder:
         self._kept = max(LEAST_FRAMES, -(-most // len(plan.streams)))
         by_name = {stage.name: stage for stage in plan.stages()}
         self._stages = [by_name[name] for name in plan.ledger.stages if by_name[name].outputs]
-        self._opened: Mapping[str, Stage] = {
-            stage.name: stages.enter_context(opened(plan, stage)) for stage in self._stages
-        }
+        self._opened: dict[str, Stage] = {}
+        for stage in self._stages:
+            with named(stage.name):
+                self._opened[stage.name] = stages.enter_context(opened(plan, stage))
         self._slots = {
             ring.name: Slots(ring.layout, self._kept * len(plan.streams)) for ring in plan.rings
         }
@@ -77,17 +77,22 @@ class Recorder:
 
     def run(self) -> None:
         """Record everything."""
-        frames = [frame for stage in self._stages if stage.is_source for frame in self._grab(stage)]
-        for frame in sorted(frames, key=lambda frame: (frame[1], frame[0])):
+        frames: list[Frame] = []
+        for stage in self._stages:
+            if stage.is_source:
+                with named(stage.name):
+                    frames += self._grab(stage)
+        for frame in sorted(frames, key=by_time):
             for stage in self._stages:
                 if not stage.is_source and frame[0] in stage.streams:
-                    self._process(stage, frame)
+                    with named(stage.name):
+                        self._process(stage, frame)
 
     def save(self, folder: Path) -> Recording:
         """Write one file a ring and return which frames are in it."""
         recording = {}
         for ring, found in self._found.items():
-            frames = sorted(found, key=lambda frame: (frame[1], frame[0]))
+            frames = sorted(found, key=by_time)
             self._slots[ring].save(file_of(folder, ring), [found[frame] for frame in frames])
             recording[ring] = frames
         return recording
@@ -104,10 +109,7 @@ class Recorder:
                 header = source.grab()
                 if header is None:
                     break
-                index = stream * self._kept + sequence % self._kept
-                loans = {
-                    port: self._slots[ring].loans[index] for port, ring in stage.outputs.items()
-                }
+                loans = self._loans(stage, (stream, sequence))
                 for loan in loans.values():
                     loan.set_header(header._replace(stream=stream, sequence=sequence))
                 source.write(loans)
@@ -119,10 +121,8 @@ class Recorder:
         if not sequence:
             raise RunError(f"stage '{stage.name}'", "gave no frame to measure with")
         frames = [(stream, n) for n in range(max(0, sequence - self._kept), sequence)]
-        for ring in stage.outputs.values():
-            self._found[ring] |= {
-                frame: stream * self._kept + frame[1] % self._kept for frame in frames
-            }
+        for frame in frames:
+            self._note(stage, frame)
         return frames
 
     def _process(self, stage: StagePlan, frame: Frame) -> None:
@@ -131,12 +131,20 @@ class Recorder:
         whole = {port: sample for port, sample in inputs.items() if sample is not None}
         if len(whole) < len(inputs):
             return
+        if run_one(self._opened[stage.name], whole, self._loans(stage, frame)):
+            self._note(stage, frame)
+
+    def _loans(self, stage: StagePlan, frame: Frame) -> dict[str, Loan]:
+        index = self._index(frame)
+        return {port: self._slots[ring].loans[index] for port, ring in stage.outputs.items()}
+
+    def _note(self, stage: StagePlan, frame: Frame) -> None:
+        for ring in stage.outputs.values():
+            self._found[ring][frame] = self._index(frame)
+
+    def _index(self, frame: Frame) -> int:
         stream, sequence = frame
-        index = stream * self._kept + sequence % self._kept
-        loans = {port: self._slots[ring].loans[index] for port, ring in stage.outputs.items()}
-        if run_one(self._opened[stage.name], whole, loans):
-            for ring in stage.outputs.values():
-                self._found[ring][frame] = index
+        return stream * self._kept + sequence % self._kept
 
     def _sample(self, edges: tuple[str, ...], frame: Frame) -> Sample | None:
         for name in edges:
@@ -146,3 +154,9 @@ class Recorder:
                 sample.refresh()
                 return sample
         return None
+
+
+def by_time(frame: Frame) -> tuple[int, int]:
+    """Sort the frames of several streams as they come: in turn."""
+    stream, sequence = frame
+    return sequence, stream

@@ -131,6 +131,6 @@ def render_pipeline(report: PipelineReport) -> str:
             f"{report.pipeline}: {report.fps:.1f} frames/s of {report.ideal_fps:.1f} that "
             f"{report.cores:g} cores could do: efficiency {report.efficiency:.3f}",
             f"CPU ms a result: {alone_ms:.2f} in the stages alone, {whole_ms:.2f} in the whole; "
-            f"{report.copied_bytes} bytes copied between stages",
+            f"{report.copied_bytes} bytes copied beside first writes",
         ]
     )
