@@ -54,7 +54,10 @@ class Fault:
             where = f"{self.file}:{self.line}:{self.column}"
         head = ": ".join(part for part in (where, self.place) if part)
         said = f"{head}: {self.fault.rstrip('.')}."
-        return f"{said} {self.mend.rstrip('.')}." if self.mend else said
+        if not self.mend:
+            return said
+        end = "" if self.mend.endswith(("?", "!")) else "."
+        return f"{said} {self.mend[0].upper()}{self.mend[1:].rstrip('.')}{end}"
 
 
 class EdgertError(Exception):

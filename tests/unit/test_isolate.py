@@ -105,13 +105,13 @@ def test_an_error_of_ours_comes_back_as_it_was(name: str) -> None:
         run("raise_ours", name=name)
     assert type(caught.value) is getattr(errors, name)
     assert caught.value.faults == (Fault("stage 'x'", "it broke", "mend it"),)
-    assert str(caught.value) == "stage 'x': it broke. mend it."
+    assert str(caught.value) == "stage 'x': it broke. Mend it."
 
 
 def test_every_fault_comes_back() -> None:
     with pytest.raises(PipelineError) as caught:
         run("raise_pipeline")
-    assert str(caught.value) == "f.yaml:3:4: a: b. c.\nd: e."
+    assert str(caught.value) == "f.yaml:3:4: a: b. C.\nd: e."
 
 
 @pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGABRT, signal.SIGKILL])

@@ -50,10 +50,10 @@ def test_what_fits_is_let_through():
 
 def test_what_does_not_fit_is_refused_with_both_numbers_and_the_mend():
     with pytest.raises(ResourceError) as caught:
-        require(8 * MIB, Available(MIB, "why not"), "rings of 'detect'", "lower `limits.in_flight`")
+        require(8 * MIB, Available(MIB, "why not"), "rings of 'detect'", "Lower `limits.in_flight`")
     assert str(caught.value) == (
         "rings of 'detect': 8.0 MiB of memory are needed and 1.0 MiB can be had (why not). "
-        "lower `limits.in_flight`."
+        "Lower `limits.in_flight`."
     )
     assert caught.value.exit_code == 2
 

@@ -176,8 +176,8 @@ def test_even_a_kill_leaves_a_file_that_plays(tmp_path: Path, name: str) -> None
 @pytest.mark.parametrize(
     ("path", "streams", "expected"),
     [
-        ("out.avi", ("camera",), "'.avi' is not supported. name it .mp4 or .mkv"),
-        ("out.mp4", ("a", "b"), "2 streams into one file (a, b). give each stream a sink.video"),
+        ("out.avi", ("camera",), "'.avi' is not supported. Name it .mp4 or .mkv"),
+        ("out.mp4", ("a", "b"), "2 streams into one file (a, b). Give each stream a sink.video"),
         ("gone/out.mp4", ("camera",), "there is no directory"),
         ("in.mp4", ("camera",), "is the video that is read"),
     ],

@@ -62,5 +62,5 @@ def test_what_is_no_picture_is_refused_by_shape_and_type(
 
 @pytest.mark.parametrize("value", [254.0, -1.0, float("nan")])
 def test_floats_that_are_not_0_to_1_are_refused_not_guessed(value: float) -> None:
-    with pytest.raises(MediaError, match="scale them to 0 to 1"):
+    with pytest.raises(MediaError, match="Scale them to 0 to 1"):
         normalise(np.full((2, 2, 3), value, np.float32))

@@ -340,13 +340,13 @@ def write_image(path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "make", "expected"),
     [
-        ("missing.mp4", None, "no such file or directory. check `uri` (or --input)"),
+        ("missing.mp4", None, "no such file or directory. Check `uri` (or --input)"),
         ("empty.mp4", lambda path: path.write_bytes(b""), "is empty"),
-        ("folder", Path.mkdir, "is a directory. use `kind: source.images`"),
+        ("folder", Path.mkdir, "is a directory. Use `kind: source.images`"),
         ("noise.mp4", lambda path: path.write_bytes(bytes(range(256)) * 20), "is not a video"),
         ("text.txt", write_text, "is not a video"),
         ("sound.wav", write_audio, "has no video stream"),
-        ("still.png", write_image, "use `kind: source.images`"),
+        ("still.png", write_image, "Use `kind: source.images`"),
     ],
 )
 def test_what_is_not_a_video_is_refused_with_a_mend(
