@@ -14,9 +14,9 @@ from edgert.errors import EdgertError, Fault, PipelineError, RunError, UserError
     ("fault", "said"),
     [
         (Fault("stage 'a'", "is wrong"), "stage 'a': is wrong."),
-        (Fault("stage 'a'", "is wrong.", "mend it."), "stage 'a': is wrong. Mend it."),
+        (Fault("stage 'a'", "is wrong.", "Mend it."), "stage 'a': is wrong. Mend it."),
         (Fault("stage 'a'", "is wrong", "", "f.yaml"), "f.yaml: stage 'a': is wrong."),
-        (Fault("a", "is wrong", "mend it", "f.yaml", 3, 7), "f.yaml:3:7: a: is wrong. Mend it."),
+        (Fault("a", "is wrong", "Mend it", "f.yaml", 3, 7), "f.yaml:3:7: a: is wrong. Mend it."),
         (Fault("a", "is wrong", "", "", 3, 7), "a: is wrong."),
     ],
 )
@@ -25,7 +25,7 @@ def test_a_fault_leaves_out_what_is_not_known(fault, said):
 
 
 def test_an_error_reads_as_its_fault():
-    assert str(UserError("model 'x'", "is missing", "pull it")) == "model 'x': is missing. Pull it."
+    assert str(UserError("model 'x'", "is missing", "Pull it")) == "model 'x': is missing. Pull it."
 
 
 def test_a_pipeline_error_tells_every_fault_in_its_order():

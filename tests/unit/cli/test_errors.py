@@ -15,7 +15,7 @@ from edgert.errors import Fault, PipelineError, RunError, UserError
 @pytest.mark.parametrize(
     ("error", "code", "said"),
     [
-        (UserError("model 'x'", "is missing", "pull it"), 2, "model 'x': is missing. Pull it.\n"),
+        (UserError("model 'x'", "is missing", "Pull it"), 2, "model 'x': is missing. Pull it.\n"),
         (RunError("stage 'x'", "ended"), 1, "stage 'x': ended.\n"),
         (
             PipelineError([Fault("a", "one", "", "f.yaml", 1, 2), Fault("b", "two")]),
