@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import signal
+from collections.abc import Iterator
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_NAME = 15
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def die_with_parent(parent_pid: int, signal_number: int = signal.SIGKILL) -> None:
-    """Have the kernel signal this process when the thread that started it ends.
+def hear_of_parents_death(signal_number: int) -> None:
+    """Have the kernel signal this process when the thread that started it ends."""
+    _libc.prctl(_PR_SET_PDEATHSIG, signal_number, 0, 0, 0)
+
+
+def die_with_parent(parent_pid: int) -> None:
+    """Have the kernel kill this process when the thread that started it ends.
 
     The parent may have ended before the call: then this process ends here.
     """
-    _libc.prctl(_PR_SET_PDEATHSIG, signal_number, 0, 0, 0)
+    hear_of_parents_death(signal.SIGKILL)
     if os.getppid() != parent_pid:
         os._exit(0)
 
@@ -28,5 +36,16 @@ def name_process(name: str) -> None:
 
 def ignore_stop_signals() -> None:
     """Leave SIGTERM and SIGINT to the supervisor: workers stop by message."""
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in STOP_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
+
+
+@contextlib.contextmanager
+def stop_signals_wait() -> Iterator[None]:
+    """Block SIGTERM and SIGINT in this thread, and in what it starts until that ignores them."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -8,7 +8,7 @@ import signal
 import threading
 from collections.abc import Iterator
 
-_STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+from edgert.runtime.processes import STOP_SIGNALS
 
 
 class SignalWatch:
@@ -30,7 +30,7 @@ class SignalWatch:
             yield self
             self._close()
             return
-        before = {number: signal.signal(number, _note) for number in _STOP_SIGNALS}
+        before = {number: signal.signal(number, _note) for number in STOP_SIGNALS}
         wakeup_before = signal.set_wakeup_fd(self._write_fd, warn_on_full_buffer=False)
         try:
             yield self
@@ -44,7 +44,7 @@ class SignalWatch:
         """Return how many signals have come since the start."""
         with contextlib.suppress(BlockingIOError):
             noted = os.read(self._read_fd, 64)
-            self.count += sum(number in _STOP_SIGNALS for number in noted)
+            self.count += sum(number in STOP_SIGNALS for number in noted)
         return self.count
 
     def _close(self) -> None:

@@ -14,6 +14,7 @@ import msgspec
 
 from edgert.errors import WorkerDiedError
 from edgert.plan.structs import WorkerOrder
+from edgert.runtime.processes import stop_signals_wait
 from edgert.runtime.zygote import MAX_FDS, FromZygote, SpawnRequest
 
 _START_WITHIN_S = 30
@@ -38,11 +39,11 @@ class Spawner:
         # The path is the caller's own, so that its stages are found; its __main__ never runs again.
         environment = {**os.environ, **_ONE_THREAD, "PYTHONPATH": os.pathsep.join(sys.path)}
         code = "from edgert.runtime.zygote import main; main()"
-        with theirs:
+        with theirs, stop_signals_wait():
             self._process = subprocess.Popen(
                 [
                     *(sys.executable, "-P", "-c", code),
-                    *(str(theirs.fileno()), str(os.getpid()), str(folder)),
+                    *(str(theirs.fileno()), str(folder)),
                 ],
                 pass_fds=(theirs.fileno(),),
                 stdin=subprocess.DEVNULL,

@@ -20,17 +20,24 @@ import signal
 import socket
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 import msgspec
 
 from edgert.errors import EXIT_BUG
 from edgert.plan.structs import WorkerOrder
 from edgert.runtime import worker
-from edgert.runtime.processes import die_with_parent, ignore_stop_signals, name_process
+from edgert.runtime.processes import (
+    die_with_parent,
+    hear_of_parents_death,
+    ignore_stop_signals,
+    name_process,
+)
 from edgert.stages.registry import BUILT_IN
 
 MAX_FDS = 250  # of 253 in one message (SCM_MAX_FD)
 _MAX_BYTES = 1 << 20
+_SUPERVISOR_DIED = signal.SIGUSR1
 
 
 class Spawned(msgspec.Struct, tag="spawned", frozen=True):
@@ -73,7 +80,7 @@ class Zygote:
         wake_r, wake_w = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(wake_w)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        ignore_stop_signals()
+        signal.signal(_SUPERVISOR_DIED, signal.SIG_IGN)  # its thread may end before it does
         poller = select.poll()
         poller.register(wake_r, select.POLLIN)
         poller.register(self._supervisor, select.POLLIN)
@@ -123,6 +130,7 @@ class Zygote:
             die_with_parent(zygote_pid)
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            signal.signal(_SUPERVISOR_DIED, signal.SIG_DFL)
             self._supervisor.close()
             name_process(f"ert:{order.worker.name}")
             code = worker.main(order, fds)
@@ -149,16 +157,22 @@ class Zygote:
     def _leave(self) -> None:
         for pid in self._workers:
             os.kill(pid, signal.SIGKILL)
-        shutil.rmtree(self._folder, ignore_errors=True)
-        os._exit(0)
+        _leave(self._folder)
+
+
+def _leave(folder: Path) -> NoReturn:
+    shutil.rmtree(folder, ignore_errors=True)
+    os._exit(0)
 
 
 def main() -> None:
-    """Run as ``python -m edgert.runtime.zygote SOCKET_FD SUPERVISOR_PID FOLDER``."""
-    socket_fd, supervisor_pid, folder = sys.argv[1:]
-    # SIGTERM is ignored in the loop: what ends the zygote is the end of its socket. The death
-    # signal only covers the moment before the loop runs.
-    die_with_parent(int(supervisor_pid), signal.SIGTERM)
+    """Run with arguments SOCKET_FD FOLDER, SIGTERM and SIGINT blocked."""
+    socket_fd, folder = sys.argv[1:]
+    ignore_stop_signals()
+    # What ends the zygote is the end of its socket, which the loop sees; the death signal (not one
+    # that a whole group may get) only covers the imports.
+    signal.signal(_SUPERVISOR_DIED, lambda *_: _leave(Path(folder)))
+    hear_of_parents_death(_SUPERVISOR_DIED)
     name_process("ert:zygote")
     import_shared_libraries()
     # A collection after the fork would write to every object and so unshare every page.
