@@ -53,12 +53,14 @@ class Failed(msgspec.Struct, tag="failed", frozen=True):
         faults: What to tell the user.
         exit_code: Of the error (``errors.py``).
         trace: Traceback; empty where the user can mend it.
+        error: Name of the error's class.
     """
 
     worker: str
     faults: tuple[SaidFault, ...]
     exit_code: int
     trace: str = ""
+    error: str = ""
 
 
 class Finished(msgspec.Struct, tag="finished", frozen=True):

@@ -10,9 +10,14 @@ from edgert.control.messages import Failed, SaidFault
 from edgert.errors import (
     EXIT_BUG,
     EXIT_USER,
+    DeviceError,
     EdgertError,
     Fault,
+    MediaError,
+    ModelError,
+    ResourceError,
     RunError,
+    StageError,
     UserError,
     WorkerDiedError,
 )
@@ -47,18 +52,24 @@ class Member:
     reports: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
-def error_of(faults: tuple[SaidFault, ...], exit_code: int) -> EdgertError:
-    """Return an error with the faults that a worker told, of the class that has its exit code."""
-    kinds: dict[int, type[EdgertError]] = {EXIT_USER: UserError, EXIT_BUG: InternalError}
+_BY_NAME = {
+    kind.__name__: kind for kind in (DeviceError, MediaError, ModelError, ResourceError, StageError)
+}
+_BY_EXIT_CODE: dict[int, type[EdgertError]] = {EXIT_USER: UserError, EXIT_BUG: InternalError}
+
+
+def error_of(faults: tuple[SaidFault, ...], exit_code: int, name: str = "") -> EdgertError:
+    """Return an error with the faults that a worker told: of the same class, or the same code."""
     first = faults[0]
-    error = kinds.get(exit_code, RunError)(first.place, first.fault, first.mend)
+    kind = _BY_NAME.get(name) or _BY_EXIT_CODE.get(exit_code, RunError)
+    error = kind(first.place, first.fault, first.mend)
     error.faults = tuple(Fault(said.place, said.fault, said.mend) for said in faults)
     return error
 
 
 def error_of_failure(message: Failed) -> EdgertError:
     """Return the error of a worker that told why it failed."""
-    return error_of(message.faults, message.exit_code)
+    return error_of(message.faults, message.exit_code, message.error)
 
 
 def error_of_death(member: Member, status: int) -> EdgertError:

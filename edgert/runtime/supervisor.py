@@ -42,7 +42,7 @@ from edgert.transport.segment import map_segment
 
 log = logging.getLogger("edgert.supervisor")
 
-_LAST_WORDS_WITHIN_S = 2.0
+_LAST_WORDS_WITHIN_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,8 @@ class Worker:
             self._run()
         except EdgertError as error:
             trace = "" if isinstance(error, UserError) else traceback.format_exc()
-            self._channel.send(Failed(self._name, _said(error), error.exit_code, trace))
+            said = Failed(self._name, _said(error), error.exit_code, trace, type(error).__name__)
+            self._channel.send(said)
             code = error.exit_code
         except Exception as error:  # noqa: BLE001  the last catcher of a process: told, with its trace
             place = f"worker '{self._name}'"
