@@ -112,6 +112,7 @@ class StepOptions(StageOptions):
     keep_view: bool = Field(False, description="Whether it keeps a view of its input.")
     wait_ms: float = Field(0, description="How long each frame takes.")
     copies: bool = Field(False, description="Whether it makes a copy that need not be.")
+    exit_at: int = Field(-1, description="Number at which its process ends with code 3.")
     fail_open: str = Field("", description="What open raises: user or bug.")
 
 
@@ -142,6 +143,8 @@ class Step(Stage):
             self.clock.wait(self.settings.wait_ms / 1e3)
         if number == self.settings.die_at:
             os.kill(os.getpid(), signal.SIGKILL)
+        if number == self.settings.exit_at:
+            os._exit(3)
         if number == self.settings.raise_at:
             raise ValueError(f"cannot count to {number}")
         if number in self.settings.lose:
@@ -154,6 +157,24 @@ class Step(Stage):
             scratch = np.empty_like(array)
             self.context.copy(array, into=scratch)
         np.add(array, 1, out=outputs["n"].tensor("n", array.shape))
+
+
+class Fork(Stage):
+    """Passes its input on, on two outputs of which one may go unread."""
+
+    inputs: ClassVar[Mapping[str, str]] = {"n": "numbers"}
+    outputs: ClassVar[Mapping[str, str]] = {"n": "numbers", "extra?": "numbers"}
+
+    @classmethod
+    def plan(
+        cls, options: StageOptions, inputs: Ports, context: PlanContext
+    ) -> dict[str, PortSpec]:
+        return {"n": inputs["n"], "extra": inputs["n"]}
+
+    def process(self, inputs: Inputs, outputs: Outputs) -> None:
+        array = inputs["n"].tensors["n"]
+        for loan in outputs.values():
+            loan.tensor("n", array.shape)[...] = array
 
 
 class AsyncStep(AsyncStage):
@@ -202,7 +223,7 @@ class Both(Stage):
     settings: AddOptions
 
     def open(self) -> None:
-        self.file = Path(self.settings.path).open("w")
+        self.file = Path(self.settings.path).open("w", buffering=1)  # noqa: SIM115  close() closes it
 
     def process(self, inputs: Inputs, outputs: Outputs) -> None:
         a, b = (int(inputs[port].tensors["n"][0]) for port in ("a", "b"))
@@ -227,7 +248,7 @@ class Write(Stage):
     settings: WriteOptions
 
     def open(self) -> None:
-        self.file = Path(self.settings.path).open("w")
+        self.file = Path(self.settings.path).open("w", buffering=1)  # noqa: SIM115  close() closes it
         self.clock = threading.Event()
 
     def process(self, inputs: Inputs, outputs: Outputs) -> None:

@@ -1,9 +1,8 @@
-"""Runs of real pipelines for tests: written, started, watched, and looked for when they are gone."""
+"""Runs of real pipelines for tests: written, started, watched, and looked for afterwards."""
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import threading
@@ -107,9 +106,9 @@ def is_gone(pid: int) -> bool:
 def open_fds() -> dict[int, str]:
     """Return what this process has open."""
     found = {}
-    for fd in os.listdir("/proc/self/fd"):
+    for link in Path("/proc/self/fd").iterdir():
         try:
-            found[int(fd)] = os.readlink(f"/proc/self/fd/{fd}")
+            found[int(link.name)] = str(link.readlink())
         except OSError:  # the fd of the listing itself
             continue
     return found

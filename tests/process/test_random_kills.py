@@ -7,7 +7,6 @@ import random
 import signal
 import time
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -80,9 +79,9 @@ def end_of(pipeline: Pipeline, chance: random.Random) -> tuple[Outcome, str, dic
 
 
 @pytest.fixture(scope="module")
-def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Pipeline, Path]]:
+def pipeline(tmp_path_factory: pytest.TempPathFactory) -> tuple[Pipeline, Path]:
     folder = tmp_path_factory.mktemp("kills")
-    yield load(folder, stages(folder)), folder
+    return load(folder, stages(folder)), folder
 
 
 @pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + ROUNDS))
@@ -91,7 +90,7 @@ def test_a_killed_worker(pipeline: tuple[Pipeline, Path], seed: int) -> None:
     for file in ("both.txt", "out.txt", "preview.txt"):
         (folder / file).unlink(missing_ok=True)
     fds = open_fds()
-    outcome, victim, pids, took_s = end_of(loaded, random.Random(seed))
+    outcome, victim, pids, took_s = end_of(loaded, random.Random(seed))  # noqa: S311
     summary = msgspec.to_builtins(outcome.summary)
     said = [str(error) for error in outcome.errors]
     assert outcome.exit_code == 1, said

@@ -1,0 +1,128 @@
+"""Stages that fail: the right exit code, the right words, no child left (S7)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edgert.errors import RunError, StageError
+from edgert.runtime.run import RunOptions
+from tests.process.runs import assert_adds_up, descendants, load, run, write_pipeline
+
+pytestmark = pytest.mark.process
+
+
+def chain(folder: Path, count: int = 50, **one: Any) -> dict[str, dict[str, Any]]:
+    return {
+        "src": {"kind": "Numbers", "count": count},
+        "one": {"kind": "Step", "inputs": {"n": "src.n"}, **one},
+        "out": {"kind": "Write", "inputs": {"n": "one.n"}, "path": str(folder / "out.txt")},
+    }
+
+
+def test_a_stage_that_does_not_open_for_the_users_reason(tmp_path: Path) -> None:
+    stages = chain(tmp_path, fail_open="user")
+    code, out, err, summary = run(write_pipeline(tmp_path, stages))
+    assert code == 2
+    assert err.strip().splitlines() == ["stage 'one': does not open. Open it."]
+    assert not out
+    assert summary["frames"]["read"] == 0
+
+
+def test_a_stage_that_does_not_open_by_a_bug(tmp_path: Path) -> None:
+    code, _, err, _ = run(write_pipeline(tmp_path, chain(tmp_path, fail_open="bug")))
+    assert code == 70
+    assert "ZeroDivisionError: open" in err
+    assert "Traceback" in err
+
+
+def test_no_child_is_left_of_a_failed_start(tmp_path: Path) -> None:
+    pipeline = load(tmp_path, chain(tmp_path, fail_open="user"))
+    with pytest.raises(Exception, match="does not open"):
+        pipeline.run()
+    assert not descendants(os.getpid())
+
+
+def test_an_input_that_is_not_whole(tmp_path: Path) -> None:
+    stages = chain(tmp_path)
+    stages["src"]["cut_short"] = True
+    code, _, err, summary = run(write_pipeline(tmp_path, stages))
+    assert code == 2
+    assert "stage 'src': ends early. Count again." in err
+    assert "Traceback" not in err
+    assert summary["frames"]["processed"] == 50
+    assert len((tmp_path / "out.txt").read_text().splitlines()) == 51
+
+
+def test_a_stage_that_raises(tmp_path: Path) -> None:
+    code, _, err, summary = run(write_pipeline(tmp_path, chain(tmp_path, raise_at=10)))
+    assert code == 1
+    words = (
+        "stage 'one': tests.process.kinds:Step raised ValueError on frame 10: cannot count to 10."
+    )
+    assert words in err
+    assert summary["error"] == words
+    assert_adds_up(summary)
+    assert summary["stages"]["one"]["frames"] == 10
+    assert summary["frames"]["lost"] >= 1
+
+
+def test_a_kept_view(tmp_path: Path) -> None:
+    pipeline = load(tmp_path, chain(tmp_path, keep_view=True))
+    with pytest.raises(StageError) as raised:
+        pipeline.run()
+    assert str(raised.value) == (
+        "stage 'one': it kept a view of input 'n' (n) after its frame ended. "
+        "Copy what is kept: array.copy()."
+    )
+
+
+@pytest.mark.parametrize("stage", ["src", "one", "out"])
+def test_a_stage_that_dies(tmp_path: Path, stage: str) -> None:
+    stages = chain(tmp_path)
+    stages[stage]["die_at"] = 20
+    outcome = load(tmp_path, stages).run_to_outcome(RunOptions())
+    assert outcome.exit_code == 1
+    assert "was ended by SIGKILL" in str(outcome.errors[0])
+    assert f"while it ran stage {stage}" in str(outcome.errors[0])
+    assert outcome.summary.frames["lost"] >= (stage != "src")
+    read, lost = outcome.summary.frames["read"], outcome.summary.frames["lost"]
+    assert read == outcome.summary.frames["processed"] + lost
+
+
+def test_a_stage_that_ends_its_process(tmp_path: Path) -> None:
+    outcome = load(tmp_path, chain(tmp_path, exit_at=20)).run_to_outcome(RunOptions())
+    assert outcome.exit_code == 1
+    assert "ended with code 3 while it ran stage one" in str(outcome.errors[0])
+
+
+def test_every_frame_lost_is_a_failed_run(tmp_path: Path) -> None:
+    stages = chain(tmp_path, count=3, lose=[0, 1, 2])
+    with pytest.raises(RunError, match="none of 3 frames could be processed"):
+        load(tmp_path, stages).run()
+
+
+def test_lost_and_filtered_frames_are_counted(tmp_path: Path) -> None:
+    stages = chain(tmp_path, lose=[5, 6], filter=[9])
+    stages["src"]["lose"] = [3]
+    summary = load(tmp_path, stages).run()
+    assert summary.frames == {"read": 50, "processed": 47, "dropped": 0, "lost": 3}
+    assert summary.links["src.n->one.n"] == {"read": 49, "processed": 47, "dropped": 0, "lost": 2}
+    assert summary.links["one.n->out.n"] == {"read": 46, "processed": 46, "dropped": 0, "lost": 0}
+    assert summary.stages["one"].lost == 2
+    numbers = [int(line.split()[1]) for line in lines(tmp_path)]
+    assert numbers == [n for n in range(50) if n not in {3, 5, 6, 9}]
+
+
+def test_what_is_lost_is_said_once(tmp_path: Path) -> None:
+    _, _, err, _ = run(write_pipeline(tmp_path, chain(tmp_path, lose=[5])))
+    said = [line for line in err.splitlines() if "lost" in line and "frame 5" in line]
+    assert len(said) == 1
+    assert "stage 'one': stream 'src': frame 5 is lost: 5 is unlucky" in said[0]
+
+
+def lines(folder: Path) -> list[str]:
+    return [line for line in (folder / "out.txt").read_text().splitlines() if "end" not in line]
