@@ -61,8 +61,9 @@ class TensorSpec(msgspec.Struct, frozen=True):
     @property
     def nbytes(self) -> int:
         """Bytes of the tensor, unknown dimensions counted as 1."""
-        return prod(size or (1 if size is None else 0) for size in self.shape) * (
-            ITEM_BYTES[self.dtype]
+        return (
+            prod(size or (1 if size is None else 0) for size in self.shape)
+            * (ITEM_BYTES[self.dtype])
         )
 
     def __str__(self) -> str:

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import msgspec
 
 from edgert.tensor import TensorSpec
-from edgert.transport.slot import Array
+from edgert.transport.address import Array
 
 Tensors = Mapping[str, Array]
 # How room is got for an output whose size is known only after the inference: called with the shape

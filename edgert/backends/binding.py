@@ -10,7 +10,7 @@ import numpy as np
 from edgert.backends.base import Fit, Targets
 from edgert.errors import DeviceError, FrameLostError, ModelError
 from edgert.tensor import DTYPES, TensorSpec
-from edgert.transport.slot import Array
+from edgert.transport.address import Array
 
 
 class Port:

@@ -19,7 +19,7 @@ from edgert.backends.options import read_options
 from edgert.backends.registry import READERS, backend, is_installed
 from edgert.errors import DeviceError, ModelError
 from edgert.tensor import DTYPES, TensorSpec
-from edgert.transport.slot import Array
+from edgert.transport.address import Array
 
 # The order in which real runtimes are asked to read the model.
 _REAL = READERS["onnx"]

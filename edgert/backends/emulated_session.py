@@ -14,7 +14,7 @@ import numpy as np
 from edgert.backends.base import DeviceReport, Done, Targets, Tensors
 from edgert.backends.binding import Port, ports
 from edgert.tensor import DTYPES, TensorSpec
-from edgert.transport.slot import Array
+from edgert.transport.address import Array
 
 PR_SET_TIMERSLACK = 29
 _OURS = {numpy_name: ours for ours, numpy_name in DTYPES.items()}

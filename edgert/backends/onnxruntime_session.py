@@ -11,7 +11,7 @@ from onnxruntime.capi import onnxruntime_pybind11_state as native
 from edgert.backends.base import DeviceReport, Done, Fit, Signature, Targets, Tensors
 from edgert.backends.binding import open_names, ports, write_open
 from edgert.errors import FrameLostError, RunError
-from edgert.transport.slot import Array
+from edgert.transport.address import Array
 
 # One binding for each pair of slots that meet; whoever brings ever new arrays gets new ones.
 MAX_BINDINGS = 1024

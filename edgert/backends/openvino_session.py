@@ -22,7 +22,7 @@ from edgert.backends.binding import Port, open_names, ports, write_open
 from edgert.backends.openvino_runtime import ov, reason
 from edgert.errors import FrameLostError, RunError
 from edgert.tensor import TensorSpec
-from edgert.transport.slot import Array, writable_alias
+from edgert.transport.address import Array, writable_alias
 
 # Ring slots are few; whoever brings ever new arrays gets new tensors now and then, not a leak.
 MAX_TENSORS = 1024

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from edgert.device.cores import pin
 from edgert.errors import RunError
-from edgert.isolate import PR_SET_PDEATHSIG
+from edgert.isolate.child import PR_SET_PDEATHSIG
 from edgert.tensor import FrameHeader, PortSpec, TensorSpec
 from edgert.transport.join import Arrival, Join, Port
 from edgert.transport.ledger import Ledger, LedgerLayout

@@ -6,7 +6,8 @@ import mmap
 from collections.abc import Sequence
 from pathlib import Path
 
-from edgert.transport.slot import Loan, Sample, SlotLayout, address_of_map
+from edgert.transport.address import address_of_map
+from edgert.transport.slot import Loan, Sample, SlotLayout
 
 
 class Slots:

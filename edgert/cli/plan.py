@@ -78,6 +78,10 @@ def render_plan(plan: Plan) -> str:
             "",
             table(("ring", "slots", "slot", "bytes", "read by"), rings),
             *(["", "devices asked for, in order:", *devices] if devices else []),
-            *(["", "not known yet:", *(f"  {text}" for text in plan.unknown)] if plan.unknown else []),
+            *(
+                ["", "not known yet:", *(f"  {text}" for text in plan.unknown)]
+                if plan.unknown
+                else []
+            ),
         ]
     )

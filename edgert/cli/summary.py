@@ -62,7 +62,8 @@ def _device(stage: str, device: dict[str, object]) -> str:
         if isinstance(refused, dict)
         else ""
     )
-    return f"device of {stage}: {device['actual']}, {device['precision']} ({device['runtime']}){why}"
+    precision, runtime = device["precision"], device["runtime"]
+    return f"device of {stage}: {device['actual']}, {precision} ({runtime}){why}"
 
 
 def _memory(summary: Summary) -> str | None:

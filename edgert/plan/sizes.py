@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from edgert.transport.ring import EdgePlan
 
 
-def slots_of(
-    edges: Sequence[EdgePlan], writer_holds: int, in_flight: int, streams: int
-) -> int:
+def slots_of(edges: Sequence[EdgePlan], writer_holds: int, in_flight: int, streams: int) -> int:
     """Return the number of slots of a ring.
 
     The writer fills some while readers hold some and others wait. More than the frames that may be

@@ -19,7 +19,8 @@ from typing import Any, ClassVar, Protocol
 from pydantic import BaseModel, ConfigDict
 
 from edgert.tensor import FrameHeader, PortSpec
-from edgert.transport.slot import Array, Loan, Sample
+from edgert.transport.address import Array
+from edgert.transport.slot import Loan, Sample
 
 Inputs = Mapping[str, Sample]
 Outputs = Mapping[str, Loan]
@@ -27,8 +28,10 @@ Ports = Mapping[str, PortSpec]
 
 
 class StageOptions(BaseModel):
-    """The keys of a stage in the pipeline file that are its kind's own. Frozen; unknown keys are
-    faults; every field has a description, from which ``docs/pipeline-file.md`` is made.
+    """The keys of a stage in the pipeline file that are its kind's own.
+
+    Frozen; unknown keys are faults; every field has a description, from which
+    ``docs/pipeline-file.md`` is made.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -93,7 +96,7 @@ class StageContext:
     copied_bytes: int = 0
 
     def copy(self, source: Array, into: Array) -> None:
-        """Copy an array and count its bytes: the one way to copy pixels that is not a first write."""
+        """Copy an array and count its bytes: the way to copy pixels that is no first write."""
         into[...] = source
         self.copied_bytes += source.nbytes
 
@@ -140,7 +143,7 @@ class Stage:
         return 1
 
     def open(self) -> None:
-        """Get ready: import libraries, compile, allocate. Runs once, in the worker, after pinning."""
+        """Get ready: import libraries, compile, allocate. Once, in the worker, after pinning."""
 
     def process(self, inputs: Inputs, outputs: Outputs) -> None:
         """Make one frame's outputs from its inputs.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from edgert.transport.slot import Array
+from edgert.transport.address import Array
 
 Affine = tuple[float, float, float, float, float, float]
 Size = tuple[int, int]

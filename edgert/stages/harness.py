@@ -8,9 +8,19 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from edgert.stages.base import AsyncStage, Inputs, Outputs, PlanContext, Ports, Source, Stage, StageContext
+from edgert.stages.base import (
+    AsyncStage,
+    Inputs,
+    Outputs,
+    PlanContext,
+    Ports,
+    Source,
+    Stage,
+    StageContext,
+)
 from edgert.tensor import FrameHeader, PortSpec
-from edgert.transport.slot import Array, Loan, Sample, SlotLayout, address_of_map
+from edgert.transport.address import Array, address_of_map
+from edgert.transport.slot import Loan, Sample, SlotLayout
 
 
 class PrivateSlot:

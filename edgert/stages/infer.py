@@ -33,7 +33,7 @@ from edgert.stages.base import (
 )
 from edgert.stages.infer_check import device_faults, input_faults, output_faults
 from edgert.tensor import DTYPES, PortSpec, TensorSpec
-from edgert.transport.slot import Array
+from edgert.transport.address import Array
 
 
 class InferOptions(StageOptions):

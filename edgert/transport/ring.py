@@ -16,9 +16,10 @@ from collections.abc import Sequence
 
 import msgspec
 
+from edgert.transport.address import address_of_map
 from edgert.transport.ledger import SLOT_FREE, SLOT_HELD, SLOT_READY, EdgeBlock
 from edgert.transport.queue import TokenQueue
-from edgert.transport.slot import Loan, Sample, SlotLayout, address_of_map
+from edgert.transport.slot import Loan, Sample, SlotLayout
 from edgert.transport.token import DROPPED, END, FRAME, FREE, GAP, LOST, NONE, Token
 
 

@@ -13,7 +13,6 @@ uses. Arrays over a slot are made once and used again for as long as its table s
 
 from __future__ import annotations
 
-import ctypes
 import mmap
 import struct
 import sys
@@ -23,7 +22,6 @@ from typing import Any
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from edgert.errors import FrameLostError
 from edgert.tensor import (
@@ -34,6 +32,7 @@ from edgert.tensor import (
     FrameHeader,
     PortSpec,
 )
+from edgert.transport.address import Array
 
 PAGE_BYTES = 4096
 HEADER_BYTES = 128
@@ -55,8 +54,6 @@ _PARTIAL = 0x80
 
 _encode_metadata = msgspec.msgpack.Encoder().encode
 _decode_metadata = msgspec.msgpack.Decoder().decode
-
-Array = npt.NDArray[Any]
 
 
 def _up_to_page(size: int) -> int:
@@ -241,7 +238,7 @@ class Loan(_Slot):
         """Take over the header of the frame this one is made from; it has no metadata yet."""
         start, end = source._base, source._base + _METADATA_AT  # noqa: SLF001
         self._map[self._base : self._base + _METADATA_AT] = source._map[start:end]  # noqa: SLF001
-        self._set_metadata_bytes(0)
+        _METADATA_BYTES.pack_into(self._map, self._base + _METADATA_AT, 0)
 
     def set_header(self, header: FrameHeader) -> None:
         """Write the frame's header; metadata that was set stays."""
@@ -279,7 +276,7 @@ class Loan(_Slot):
             )
         start = self._base + self.layout.metadata_offset
         self._map[start : start + len(encoded)] = encoded
-        self._set_metadata_bytes(len(encoded))
+        _METADATA_BYTES.pack_into(self._map, self._base + _METADATA_AT, len(encoded))
 
     def finish(self) -> None:
         """Mark the tensors that were not asked for as absent: called by the transport."""
@@ -289,9 +286,6 @@ class Loan(_Slot):
                 del self._arrays[name]
                 self._write_entry(self._by_name[name][0], ABSENT, ())
         used.clear()
-
-    def _set_metadata_bytes(self, size: int) -> None:
-        _METADATA_BYTES.pack_into(self._map, self._base + _METADATA_AT, size)
 
     def _write_entry(self, n: int, code: int, shape: tuple[int, ...]) -> None:
         padded = (*shape, 0, 0, 0, 0, 0)[:MAX_DIMENSIONS]
@@ -303,20 +297,3 @@ def frame_of(memory: mmap.mmap, layout: SlotLayout, index: int) -> tuple[int, in
     """Return (stream, sequence) of the frame in a slot, for accounts after a death."""
     sequence, _, stream = _IDENTITY_OF_FRAME.unpack_from(memory, index * layout.slot_bytes)
     return stream, sequence
-
-
-def address_of_map(memory: mmap.mmap) -> int:
-    """Return the address at which a segment is mapped, also where it is mapped read-only."""
-    array: Array = np.frombuffer(memory, np.uint8)
-    return int(array.ctypes.data)
-
-
-def writable_alias(address: int, nbytes: int) -> Array:
-    """Return u8 [nbytes] at ``address`` that *claims* to be writable.
-
-    For runtimes whose Python API refuses read-only arrays as inputs though they only read
-    (OpenVINO's shared-memory tensors). Over a read-only mapping a write through it would fault.
-    """
-    raw = (ctypes.c_uint8 * nbytes).from_address(address)
-    alias: Array = np.frombuffer(memoryview(raw), np.uint8)
-    return alias

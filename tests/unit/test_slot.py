@@ -25,15 +25,14 @@ from edgert.tensor import (
     TensorSpec,
     image_port,
 )
+from edgert.transport.address import address_of_map, writable_alias
 from edgert.transport.slot import (
     MAX_DIMENSIONS,
     PAGE_BYTES,
     Loan,
     Sample,
     SlotLayout,
-    address_of_map,
     frame_of,
-    writable_alias,
 )
 
 PORT = PortSpec("tensors", {"x": TensorSpec("u8", (4, 6)), "y": TensorSpec("f32", (3,))}, 200)

@@ -19,7 +19,7 @@ from edgert.stages.base import (
     StageOptions,
 )
 from edgert.tensor import PortSpec
-from edgert.transport.slot import Array
+from edgert.transport.address import Array
 
 TENSORS = ("boxes", "scores", "classes")
 Fraction = Annotated[float, Field(ge=0, le=1)]

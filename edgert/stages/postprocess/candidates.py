@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from edgert.transport.slot import Array
+from edgert.transport.address import Array
 
 
 class Candidates(NamedTuple):

@@ -25,7 +25,7 @@ from edgert.stages.postprocess.ssd import SsdDecoder
 from edgert.stages.postprocess.yolo import YoloDecoder, YoloNmsFreeDecoder
 from edgert.stages.postprocess.yolox import YoloxDecoder
 from edgert.tensor import IDENTITY, PortSpec, TensorSpec
-from edgert.transport.slot import Array
+from edgert.transport.address import Array
 
 DECODERS: dict[str, Callable[[Head, float], Decoder]] = {
     "ssd": SsdDecoder,

@@ -7,7 +7,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from edgert.transport.slot import Array
+from edgert.transport.address import Array
 
 # Suppression compares every pair: this bounds it to a few milliseconds, whatever a model gives.
 MAX_CANDIDATES = 1000

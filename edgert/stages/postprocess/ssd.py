@@ -9,7 +9,7 @@ import numpy as np
 
 from edgert.stages.postprocess.candidates import Candidates
 from edgert.stages.postprocess.head import Head
-from edgert.transport.slot import Array
+from edgert.transport.address import Array
 
 
 class SsdDecoder:

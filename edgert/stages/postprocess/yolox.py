@@ -9,7 +9,7 @@ import numpy as np
 
 from edgert.stages.postprocess.candidates import Candidates, corners, without_batch
 from edgert.stages.postprocess.head import Head
-from edgert.transport.slot import Array
+from edgert.transport.address import Array
 
 # exp of more is wider than any picture; without a limit a wild output would overflow.
 _MAX_EXPONENT = 80.0

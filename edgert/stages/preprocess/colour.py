@@ -8,7 +8,7 @@ import numpy as np
 
 from edgert.models.describe import ImageInput
 from edgert.tensor import DTYPES
-from edgert.transport.slot import Array
+from edgert.transport.address import Array
 
 # Shares of red and blue in luma, by ITU-R BT.601, BT.709 and BT.2020.
 LUMA_SHARES = {"bt601": (0.299, 0.114), "bt709": (0.2126, 0.0722), "bt2020": (0.2627, 0.0593)}

@@ -19,7 +19,8 @@ from edgert.models.describe import ImageInput
 from edgert.stages.preprocess.colour import CHANNELS, grey_levels, value_table, yuv_matrix
 from edgert.stages.preprocess.geometry import Placement, place
 from edgert.tensor import PIXEL_FORMATS, FrameHeader, TensorSpec
-from edgert.transport.slot import Array, Loan
+from edgert.transport.address import Array
+from edgert.transport.slot import Loan
 
 Planes = Mapping[str, Array]
 INTERPOLATIONS = {"linear": cv2.INTER_LINEAR, "area": cv2.INTER_AREA}

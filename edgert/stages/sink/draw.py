@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import cv2
 
-from edgert.transport.slot import Array
+from edgert.transport.address import Array
 
 FONT = cv2.FONT_HERSHEY_SIMPLEX
 GOLDEN_RATIO = 0.618034  # steps of it spread hues as far apart as can be

@@ -24,7 +24,8 @@ from edgert.stages.geometry import map_boxes
 from edgert.stages.sink.draw import BoxPainter, Planes
 from edgert.stages.sink.target import MEND
 from edgert.tensor import IDENTITY, FrameHeader
-from edgert.transport.slot import Array, Sample
+from edgert.transport.address import Array
+from edgert.transport.slot import Sample
 
 if TYPE_CHECKING:
     from edgert.stages.sink.video import VideoOptions

@@ -14,7 +14,7 @@ from edgert.stages.base import Outputs, PlanContext, Ports, Source, StageContext
 from edgert.stages.source.files import find_images
 from edgert.stages.source.video import Pixels
 from edgert.tensor import IDENTITY, FrameHeader, PortSpec, image_port
-from edgert.transport.slot import Array
+from edgert.transport.address import Array
 
 if TYPE_CHECKING:
     from edgert.stages.source.loader import Loaded

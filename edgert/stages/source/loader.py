@@ -17,7 +17,7 @@ from PIL import Image, ImageFile, UnidentifiedImageError
 
 from edgert.errors import FrameLostError, MediaError
 from edgert.stages.source.normalise import normalise
-from edgert.transport.slot import Array
+from edgert.transport.address import Array
 
 FORMATS = ("JPEG", "PNG", "BMP", "TIFF", "WEBP")
 ORIENTATION = 0x0112  # the EXIF tag

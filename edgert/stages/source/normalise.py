@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from edgert.errors import MediaError
-from edgert.transport.slot import Array
+from edgert.transport.address import Array
 
 EXPECTED = "give [H, W] or [H, W, C] with C of 1 (grey), 2 (grey, alpha), 3 or 4 (with alpha)"
 # Resampling overshoots a little; more than this is not a picture of 0 to 1.

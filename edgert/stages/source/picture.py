@@ -11,7 +11,8 @@ from av.video.reformatter import ColorRange, Colorspace
 
 from edgert.errors import FrameLostError
 from edgert.tensor import IDENTITY, PIXEL_FORMATS
-from edgert.transport.slot import Array, Loan
+from edgert.transport.address import Array
+from edgert.transport.slot import Loan
 
 # FFmpeg's pixel formats that lie in memory as one of ours; all others are converted by libswscale.
 NATIVE = {

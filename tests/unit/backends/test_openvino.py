@@ -10,7 +10,7 @@ from edgert.backends.registry import backend
 from edgert.errors import DeviceError, ModelError
 from edgert.models.catalog import load_catalog
 from edgert.models.reader import Models
-from edgert.transport.slot import Array
+from edgert.transport.address import Array
 from tests import models
 
 pytest.importorskip("openvino")

@@ -11,7 +11,7 @@ import numpy as np
 from edgert.models.describe import ModelDescription
 from edgert.stages.base import PlanContext
 from edgert.tensor import PortSpec, TensorSpec
-from edgert.transport.slot import Array
+from edgert.transport.address import Array
 
 DETECTIONS = PortSpec(
     "detections",

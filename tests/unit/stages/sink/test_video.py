@@ -14,7 +14,7 @@ from edgert.errors import UserError
 from edgert.stages.harness import opened
 from edgert.stages.sink.video import VideoSink
 from edgert.tensor import FrameHeader, image_port
-from edgert.transport.slot import Array
+from edgert.transport.address import Array
 
 from .ports import DETECTIONS, found, plan_context
 

@@ -13,7 +13,7 @@ import numpy as np
 from edgert.models.describe import ModelDescription
 from edgert.stages.base import PlanContext
 from edgert.stages.harness import StageRun
-from edgert.transport.slot import Array
+from edgert.transport.address import Array
 
 Painter = Callable[[int, str, int, int], Array]
 

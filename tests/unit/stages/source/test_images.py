@@ -10,7 +10,7 @@ from edgert.errors import FrameLostError, MediaError
 from edgert.stages.harness import StageRun, opened
 from edgert.stages.source.images import ImagesSource
 from edgert.tensor import FrameHeader
-from edgert.transport.slot import Array
+from edgert.transport.address import Array
 
 from .media import plan_context
 

@@ -3,7 +3,7 @@ import pytest
 
 from edgert.errors import MediaError
 from edgert.stages.source.normalise import normalise
-from edgert.transport.slot import Array
+from edgert.transport.address import Array
 
 GREY = np.arange(12, dtype=np.uint8).reshape(3, 4)
 BGR = np.arange(36, dtype=np.uint8).reshape(3, 4, 3)

@@ -1,20 +1,9 @@
-"""Run a function in a fresh child process, so that hostile files and crashing drivers stay there.
-
-    caller  -- request: JSON in a memfd, fd 0 -->  python -m edgert.isolate
-            <-------- answer: JSON on fd 1 ------
-
-The answer travels on the child's first fd 1; before any of our functions runs, fd 1 becomes what
-the child says on stderr, so that a library that prints cannot garble it. Of stderr only the tail
-is kept, for the message about a crash.
-"""
+"""The caller's side: start a child for each call, wait for all, bound each by its own time."""
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
-import importlib
 import os
-import resource
 import selectors
 import signal
 import subprocess
@@ -23,35 +12,18 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any
 
 import msgspec
 
 from edgert import errors
-from edgert.errors import EdgertError, Fault, RunError
+from edgert.errors import EdgertError, RunError
+from edgert.isolate.protocol import Answer, Request
 
-PR_SET_PDEATHSIG = 1
 TAIL_BYTES = 4096
 MAX_ANSWER_BYTES = 64 << 20
 CHUNK_BYTES = 1 << 16
 EXIT_GRACE_S = 5.0
-
-
-class _Request(msgspec.Struct, frozen=True):
-    """What the child is to do: import ``function`` and call it with ``arguments`` as keywords."""
-
-    function: str
-    arguments: dict[str, Any]
-
-
-class _Answer(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What came of it: a result, an error of ours by class and faults, or another exception."""
-
-    result: Any = None
-    error: str = ""
-    faults: tuple[Fault, ...] = ()
-    raised: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +121,7 @@ class _Child:
 
     def __post_init__(self) -> None:
         self.deadline_s = time.monotonic() + self.call.timeout_s
-        self.process = _start(_Request(self.call.function, dict(self.call.arguments)))
+        self.process = _start(Request(self.call.function, dict(self.call.arguments)))
         if self.process.stdout is None or self.process.stderr is None:
             raise AssertionError("pipes were asked for")
         self.answer, self.noise = self.process.stdout, self.process.stderr
@@ -179,7 +151,7 @@ class _Child:
         if self.is_late:
             return self._fail(f"did not finish within {self.call.timeout_s:g} s and was ended")
         try:
-            answer = msgspec.json.decode(bytes(self.received), type=_Answer)
+            answer = msgspec.json.decode(bytes(self.received), type=Answer)
         except msgspec.DecodeError:
             return self._fail(self._how_it_ended(status))
         if answer.raised:
@@ -217,14 +189,14 @@ class _Child:
         self.noise.close()
 
 
-def _start(request: _Request) -> subprocess.Popen[bytes]:
+def _start(request: Request) -> subprocess.Popen[bytes]:
     stdin = os.memfd_create("edgert-request")
     try:
         os.write(stdin, msgspec.json.encode(request))
         os.lseek(stdin, 0, os.SEEK_SET)
         return subprocess.Popen(
             # -P: a file of the working directory must not stand in for a library.
-            [sys.executable, "-P", "-m", "edgert.isolate", str(os.getpid())],
+            [sys.executable, "-P", "-m", "edgert.isolate.child", str(os.getpid())],
             stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -244,7 +216,7 @@ def _environment() -> dict[str, str]:
     }
 
 
-def _rebuild(answer: _Answer) -> EdgertError:
+def _rebuild(answer: Answer) -> EdgertError:
     """Return an error of the child as the same class with the same faults."""
     found = getattr(errors, answer.error, EdgertError)
     kind = found if isinstance(found, type) and issubclass(found, EdgertError) else EdgertError
@@ -253,67 +225,3 @@ def _rebuild(answer: _Answer) -> EdgertError:
     EdgertError.__init__(error, first.place, first.fault, first.mend)
     error.faults = answer.faults
     return error
-
-
-# What follows runs in the child.
-
-
-def main() -> None:
-    """Carry out the request on fd 0 and answer on fd 1."""
-    _die_with_parent(int(sys.argv[1]))
-    answer_fd = _set_answer_aside()
-    sys.excepthook = _Raised(answer_fd)
-    request = msgspec.json.decode(_read_all(0), type=_Request)
-    try:
-        answer = _Answer(result=_resolve(request.function)(**request.arguments))
-    except EdgertError as error:
-        answer = _Answer(error=type(error).__name__, faults=error.faults)
-    _send(answer_fd, answer)
-    # Without the interpreter's end: a driver's destructor could crash or hang after the answer.
-    os._exit(0)
-
-
-@dataclass(frozen=True, slots=True)
-class _Raised:
-    """The hook for exceptions that are not ours: they become an answer too."""
-
-    answer_fd: int
-
-    def __call__(
-        self, kind: type[BaseException], error: BaseException, _: TracebackType | None
-    ) -> None:
-        said = str(error).strip().splitlines()
-        _send(self.answer_fd, _Answer(raised=": ".join([kind.__name__, *said[:1]])))
-
-
-def _die_with_parent(parent: int) -> None:
-    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it died before the line above
-        os._exit(1)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
-def _set_answer_aside() -> int:
-    answer_fd = os.dup(1)
-    os.dup2(2, 1)
-    return answer_fd
-
-
-def _resolve(function: str) -> Any:
-    module, _, name = function.partition(":")
-    return getattr(importlib.import_module(module), name)
-
-
-def _read_all(fd: int) -> bytes:
-    with os.fdopen(fd, "rb", closefd=False) as stream:
-        return stream.read()
-
-
-def _send(fd: int, answer: _Answer) -> None:
-    data = memoryview(msgspec.json.encode(answer))
-    while data:
-        data = data[os.write(fd, data) :]
-
-
-if __name__ == "__main__":
-    main()
