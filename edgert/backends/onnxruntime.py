@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import onnxruntime as ort
-from onnxruntime.capi import onnxruntime_pybind11_state as native
 
 from edgert.backends.base import CompileRequest, DeviceReport, Signature
 from edgert.backends.binding import refuse_open_inputs
+from edgert.backends.onnxruntime_runtime import native, ort
 from edgert.backends.onnxruntime_session import OnnxRuntimeSession
 from edgert.backends.options import read_options
 from edgert.errors import DeviceError, ModelError

@@ -6,10 +6,9 @@ import queue
 import threading
 from typing import Any
 
-from onnxruntime.capi import onnxruntime_pybind11_state as native
-
 from edgert.backends.base import DeviceReport, Done, Fit, Signature, Targets, Tensors
 from edgert.backends.binding import open_names, ports, write_open
+from edgert.backends.onnxruntime_runtime import native
 from edgert.errors import FrameLostError, RunError
 from edgert.transport.address import Array
 

@@ -207,10 +207,9 @@ class Infer(AsyncStage):
             )
 
     def _tell(self, actual: str, refused: Mapping[str, str]) -> None:
-        for tried, why in refused.items():
-            self.context.log.warning(
-                "%s: runs on %s, for %s refused: %s", self.context.place, actual, tried, why
-            )
+        if refused:
+            why = "; ".join(f"{tried} refused: {reason}" for tried, reason in refused.items())
+            self.context.log.warning("%s: runs on %s; %s", self.context.place, actual, why)
 
 
 def _said(fault: Fault) -> str:

@@ -1,3 +1,6 @@
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -68,3 +71,21 @@ def test_ever_new_arrays_do_not_pile_up(doubling: Path) -> None:
             models.infer(session, {"x": array}, {"y": output})
             assert output[0, 0] == 2 * n
         assert len(session._bindings) <= 1024
+
+
+def test_nothing_is_kept_to_be_reported_to_anybody(doubling: Path, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    code = (
+        "import sys; from edgert.backends.registry import backend;"
+        "from edgert.backends.base import CompileRequest;"
+        "backend('onnxruntime').compile(CompileRequest(sys.argv[1], 'CPU')).close()"
+    )
+    kept = {"CI", "ORT_DISABLE_TELEMETRY", "XDG_CACHE_HOME"}
+    environment = {name: value for name, value in os.environ.items() if name not in kept}
+    subprocess.run(
+        [sys.executable, "-c", code, str(doubling)],
+        env={**environment, "HOME": str(home)},
+        check=True,
+    )
+    assert list(home.rglob("*")) == []
