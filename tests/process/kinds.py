@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import threading
@@ -209,6 +210,102 @@ class AsyncStep(AsyncStage):
             done(None)
 
         threading.Timer(delay_s, work).start()
+
+
+class Found(Stage):
+    """Gives one detection, whose box begins at the number."""
+
+    inputs: ClassVar[Mapping[str, str]] = {"n": "numbers"}
+    outputs: ClassVar[Mapping[str, str]] = {"detections": "detections"}
+
+    @classmethod
+    def plan(
+        cls, options: StageOptions, inputs: Ports, context: PlanContext
+    ) -> dict[str, PortSpec]:
+        tensors = {
+            "boxes": TensorSpec("f32", (1, 4)),
+            "scores": TensorSpec("f32", (1,)),
+            "classes": TensorSpec("i32", (1,)),
+        }
+        return {"detections": PortSpec("detections", tensors, attributes={"labels": ["number"]})}
+
+    def process(self, inputs: Inputs, outputs: Outputs) -> None:
+        number = int(inputs["n"].tensors["n"][0])
+        loan = outputs["detections"]
+        loan.tensor("boxes")[:] = (number, 0, number + 1, 1)
+        loan.tensor("scores")[:] = 1
+        loan.tensor("classes")[:] = 0
+
+
+class Watch(Stage):
+    """Writes what it sees of its process: threads, their cores, memory; makes OpenCV work."""
+
+    inputs: ClassVar[Mapping[str, str]] = {"n": "numbers"}
+    uses_all_cores = True
+
+    def open(self) -> None:
+        import cv2
+
+        cv2.setNumThreads(self.context.threads)
+        self.cv2 = cv2
+        self.rss: list[int] = []
+
+    def process(self, inputs: Inputs, outputs: Outputs) -> None:
+        array = inputs["n"].tensors["n"]
+        self.cv2.GaussianBlur(np.zeros((480, 640, 3), np.uint8), (9, 9), 2)
+        assert int(array.reshape(-1)[-1]) == int(array.reshape(-1)[0])
+        self.rss.append(int(Path("/proc/self/statm").read_text().split()[1]) * 4096)
+
+    def end_stream(self, stream: int) -> None:
+        tasks = sorted(int(task.name) for task in Path("/proc/self/task").iterdir())
+        facts = {
+            "threads": self.context.threads,
+            "cv2": self.cv2.getNumThreads(),
+            "cores": [sorted(os.sched_getaffinity(task)) for task in tasks],
+            "rss": self.rss,
+            "name": Path("/proc/self/comm").read_text().strip(),
+        }
+        print(json.dumps(facts), flush=True)  # noqa: T201  a worker's standard output
+
+
+class WaitOptions(StageOptions):
+    requests: int = Field(9, description="For a warning.")
+
+
+class Patient(Step):
+    """A step whose file can ask for more requests than there are frames."""
+
+    options = WaitOptions  # type: ignore[assignment]
+
+    def open(self) -> None:
+        return
+
+    def process(self, inputs: Inputs, outputs: Outputs) -> None:
+        outputs["n"].tensor("n")[:] = inputs["n"].tensors["n"]
+
+
+class Chatty(Stage):
+    """Logs from threads of its own, all the time."""
+
+    inputs: ClassVar[Mapping[str, str]] = {"n": "numbers"}
+
+    def open(self) -> None:
+        self.over = threading.Event()
+        self.threads = [threading.Thread(target=self.talk) for _ in range(3)]
+        for thread in self.threads:
+            thread.start()
+
+    def talk(self) -> None:
+        while not self.over.wait(0.0005):
+            self.context.log.warning("chat")
+
+    def process(self, inputs: Inputs, outputs: Outputs) -> None:
+        self.context.log.warning("frame %d", inputs["n"].header.sequence)
+
+    def close(self) -> None:
+        self.over.set()
+        for thread in self.threads:
+            thread.join()
 
 
 class AddOptions(StageOptions):
