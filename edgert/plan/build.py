@@ -9,8 +9,9 @@ from edgert.device import limits
 from edgert.errors import Fault, PipelineError, UserError
 from edgert.pipeline.check import Checked
 from edgert.pipeline.document import Document
-from edgert.pipeline.graph import cycles, order, streams
+from edgert.pipeline.graph import cycles, edges, order, streams
 from edgert.pipeline.spec import LinkSpec, StageSpec
+from edgert.plan.aside import Aside, Way, find_aside
 from edgert.plan.placement import Placement, place
 from edgert.plan.ports import merge_ports
 from edgert.plan.sizes import held_by, slots_of
@@ -85,6 +86,7 @@ class _Builder:
         self._inputs: dict[str, dict[str, PortSpec]] = {}
         self._faults: list[Fault] = []
         self._placed: dict[str, Placement] = {}
+        self._aside = Aside()
 
     def survey(self) -> list[Fault]:
         """Let every stage say what it gives, as far as the file is sound; return the faults."""
@@ -101,8 +103,9 @@ class _Builder:
 
     def build(self) -> Plan:
         """Return the plan after a survey without faults."""
-        rings = tuple(self._rings())
         leaves = [name for name in self._order if not self._classes[name].outputs]
+        self._aside = self._find_aside(leaves)
+        rings = tuple(self._rings())
         workers = tuple(self._workers(self._placed, leaves))
         return Plan(
             name=self._spec.name,
@@ -110,8 +113,8 @@ class _Builder:
             in_flight=self._spec.limits.in_flight,
             streams=self._streams,
             leaves=tuple(
-                tuple(n for n, leaf in enumerate(leaves) if stream in self._reached[leaf])
-                for stream in range(len(self._streams))
+                tuple(n for n, leaf in enumerate(leaves) if leaf in self._aside.answering[stream])
+                for stream in self._streams
             ),
             workers=workers,
             rings=rings,
@@ -213,16 +216,33 @@ class _Builder:
         }
         return [port for port in self._ports[name] if port in read]
 
+    def _find_aside(self, leaves: list[str]) -> Aside:
+        ways = [
+            Way(
+                _edge_name(edge.link, edge.reader, edge.input),
+                edge.link.stage,
+                edge.reader,
+                _drops(edge.link),
+            )
+            for edge in edges(self._spec)
+        ]
+        sources = {
+            name: [self._streams[stream] for stream in found]
+            for name, found in self._reached.items()
+        }
+        return find_aside(ways, sources, leaves)
+
     def _rings(self) -> Iterator[RingPlan]:
         in_flight = self._spec.limits.in_flight
         for name in self._order:
-            streams_here = len(self._reached[name])
+            is_aside = name in self._aside.stages
+            frames = None if is_aside else in_flight * len(self._reached[name])
             holds = self._classes[name].frames_held(self._options[name])
             for port in self._read_ports(name):
-                edges = tuple(self._edges_from(name, port))
-                slots = slots_of(edges, holds, in_flight, streams_here)
+                readers = tuple(self._edges_from(name, port))
+                slots = slots_of(readers, holds, frames)
                 layout = SlotLayout.of(self._ports[name][port])
-                yield RingPlan(f"{name}.{port}", slots, layout, edges)
+                yield RingPlan(f"{name}.{port}", slots, layout, readers)
 
     def _edges_from(self, writer: str, output: str) -> Iterator[EdgePlan]:
         in_flight = self._spec.limits.in_flight
@@ -237,11 +257,12 @@ class _Builder:
                         reader=reader,
                         port=port,
                         depth=link.queue.slots,
-                        drops=link.queue.when_full == "drop-oldest",
+                        drops=_drops(link),
                         held=held_by(
                             holds, len(spec.inputs), in_flight, len(self._reached[writer])
                         ),
                         streams=self._reached[writer],
+                        aside=_edge_name(link, reader, port) in self._aside.edges,
                     )
 
     def _requested(self) -> dict[str, tuple[str, ...]]:
@@ -263,6 +284,10 @@ class _Builder:
 def _links(stage: StageSpec) -> Iterator[LinkSpec]:
     for links in stage.inputs.values():
         yield from links
+
+
+def _drops(link: LinkSpec) -> bool:
+    return link.queue.when_full == "drop-oldest"
 
 
 def _edge_name(link: LinkSpec, reader: str, port: str) -> str:

@@ -28,7 +28,8 @@ class Outputs:
     Args:
         rings: Output port -> its ring.
         leaf: Number of the leaf, -1 where there are outputs.
-        done: Stream -> the queue of DONE tokens of its gate.
+        done: Stream -> the queue of DONE tokens of its gate; without the streams for whose frames
+            this leaf gives no answer.
     """
 
     def __init__(
@@ -86,7 +87,9 @@ class Outputs:
                 ring.put_back(loans.pop(port))
 
     def _tell_gate(self, stream: int, sequence: int, outcome: int) -> None:
-        self._done[stream].send((sequence, self._leaf, stream, DONE, outcome))
+        done = self._done.get(stream)
+        if done is not None:
+            done.send((sequence, self._leaf, stream, DONE, outcome))
 
 
 class Node:

@@ -101,7 +101,11 @@ def keys_for(plan: Plan, worker: WorkerPlan) -> tuple[str, ...]:
         if stage.is_source:
             keys.add(f"gate/{plan.streams[stage.streams[0]]}/r")
         if stage.leaf >= 0:
-            keys |= {f"gate/{plan.streams[stream]}/w" for stream in stage.streams}
+            keys |= {
+                f"gate/{plan.streams[stream]}/w"
+                for stream in stage.streams
+                if stage.leaf in plan.leaves[stream]
+            }
     return tuple(sorted(keys))
 
 

@@ -139,7 +139,12 @@ class Worker:
 
     def _node(self, stage: Stage, plan: StagePlan, wiring: Wiring) -> Node:
         rings = {port: wiring.writer(ring) for port, ring in plan.outputs.items()}
-        done = {stream: wiring.done_queue(stream) for stream in plan.streams}
+        leaves = self._order.leaves
+        done = {
+            stream: wiring.done_queue(stream)
+            for stream in plan.streams
+            if plan.is_source or plan.leaf in leaves[stream]
+        }
         outputs = Outputs(rings, plan.leaf, done)
         block = wiring.ledger.stage(plan.name)
         if isinstance(stage, Source):

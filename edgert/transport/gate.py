@@ -1,6 +1,7 @@
 """The flow gate of a source: frames enter with a credit and are accounted for when they leave.
 
-Each leaf of the graph answers each frame with a DONE token. A frame has left when all of them did;
+Each leaf of the graph (but those aside of it, ``plan/aside.py``) answers each frame with a DONE
+token. A frame has left when all of them did;
 the worst outcome counts, except that a frame which one leaf processed and another dropped (a
 preview) is processed. What is in flight stands in the ledger, so that a death loses no count.
 """

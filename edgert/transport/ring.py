@@ -34,6 +34,7 @@ class EdgePlan(msgspec.Struct, frozen=True):
         drops: Whether the oldest waiting frame is taken back when full (``drop-oldest``).
         held: Frames the reader may hold at once.
         streams: Numbers of the streams that come this way.
+        aside: Whether nobody behind it needs to hear of gaps (``plan/aside.py``).
     """
 
     name: str
@@ -43,6 +44,7 @@ class EdgePlan(msgspec.Struct, frozen=True):
     drops: bool
     held: int
     streams: tuple[int, ...]
+    aside: bool = False
 
 
 class RingPlan(msgspec.Struct, frozen=True):
@@ -71,6 +73,7 @@ class EdgeWriter:
 
     def __init__(self, plan: EdgePlan, ready: TokenQueue, block: EdgeBlock) -> None:
         self.drops = plan.drops
+        self.hears_gaps = not plan.aside
         self.depth = plan.depth
         self.ready = ready
         self.words = block.words
@@ -81,6 +84,11 @@ class EdgeWriter:
         self.states[slot] = SLOT_READY  # before the token: RingReader.receive_nowait follows it
         self.words[EdgeBlock.READ] += 1
         self.ready.send((sequence, slot, stream, FRAME, NONE))
+
+    def send_gap(self, stream: int, sequence: int, reason: int) -> None:
+        """Tell the reader that a frame will not come, if it has a use for that."""
+        if self.hears_gaps:
+            self.ready.send((sequence, 0, stream, GAP, reason))
 
     def send_end(self, stream: int) -> None:
         """Tell the reader that a stream has ended."""
@@ -106,7 +114,7 @@ class EdgeWriter:
                 continue
             self.states[slot] = SLOT_FREE
             self.words[EdgeBlock.DROPPED] += 1
-            self.ready.send((sequence, 0, stream, GAP, DROPPED))
+            self.send_gap(stream, sequence, DROPPED)
             return slot
         return None
 
@@ -158,7 +166,7 @@ class RingWriter:
     def gap(self, stream: int, sequence: int, reason: int) -> None:
         """Tell every reader that a frame will not come."""
         for edge in self._edges:
-            edge.ready.send((sequence, 0, stream, GAP, reason))
+            edge.send_gap(stream, sequence, reason)
 
     def end(self, stream: int) -> None:
         """Tell every reader that a stream has ended."""

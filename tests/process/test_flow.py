@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from edgert.runtime.run import RunOptions
+from edgert.runtime.run import Run, RunOptions
 from edgert.runtime.wiring import keys_for
 from edgert.runtime.zygote import MAX_FDS
 from tests.process.runs import assert_adds_up, load
@@ -143,6 +143,29 @@ def test_an_edge_that_drops_keeps_the_newest(tmp_path: Path) -> None:
     assert seen == sorted(set(seen))
     assert seen[-3:] == [997, 998, 999]
     assert rows(tmp_path / "fast.txt") == {0: list(range(1000))}
+
+
+def test_a_preview_that_hangs_does_not_hold_the_main_way(tmp_path: Path) -> None:
+    """Its edge drops: 500 frames pass while it keeps the first."""
+    edge = {"from": "src.n", "queue": {"slots": 2, "when_full": "drop-oldest"}}
+    stages = {
+        "src": {"kind": "Numbers", "count": 500, "lose": [7]},
+        "one": {"kind": "Step", "inputs": {"n": "src.n"}},
+        "out": write(tmp_path, "one.n"),
+        "preview": {"kind": "Step", "inputs": {"n": edge}, "wait_ms": 600_000},
+        "shown": write(tmp_path, "preview.n", "shown"),
+    }
+    run = Run(load(tmp_path, stages).plan, RunOptions(stop_timeout_s=0.5))
+    run.start()
+    while run.progress().frames["processed"] < 499:
+        run.step(0.1)
+    run.stop()
+    while run.is_running:
+        run.step(0.1)
+    outcome = run.finish()
+    assert "did not drain within 0.5 s; killed: preview, shown" in str(outcome.errors[0])
+    assert outcome.summary.frames == {"read": 500, "processed": 499, "dropped": 0, "lost": 1}
+    assert outcome.summary.links["src.n->preview.n"]["dropped"] == 499 - 3
 
 
 def test_an_optional_output_that_nobody_reads(tmp_path: Path) -> None:
