@@ -1,0 +1,106 @@
+"""Messages survive the wire; the two ends of the channel talk, from several threads too."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edgert.control.channel import SupervisorChannel, WorkerChannel
+from edgert.control.messages import (
+    Failed,
+    Finished,
+    InputFault,
+    Log,
+    Ready,
+    SaidFault,
+    Start,
+    Stop,
+    ToSupervisor,
+    ToWorker,
+)
+
+text = st.text(max_size=20)
+faults = st.builds(SaidFault, text, text, text)
+to_supervisor = st.one_of(
+    st.builds(Ready, text, st.dictionaries(text, st.dictionaries(text, st.integers(0, 9)))),
+    st.builds(InputFault, text, st.lists(faults).map(tuple)),
+    st.builds(Failed, text, st.lists(faults).map(tuple), st.integers(0, 255), text, text),
+    st.builds(Finished, text),
+    st.builds(Log, text, text, st.integers(0, 50), text),
+)
+
+
+@settings(deadline=None)
+@given(to_supervisor)
+def test_messages_to_the_supervisor(message: ToSupervisor) -> None:
+    wire = msgspec.msgpack.encode(message)
+    assert msgspec.msgpack.decode(wire, type=ToSupervisor) == message
+
+
+@pytest.mark.parametrize("message", [Start(), Stop()])
+def test_messages_to_a_worker(message: ToWorker) -> None:
+    wire = msgspec.msgpack.encode(message)
+    assert msgspec.msgpack.decode(wire, type=ToWorker) == message
+
+
+Ends = tuple[SupervisorChannel, WorkerChannel]
+
+
+@pytest.fixture
+def ends(tmp_path: Path) -> Iterator[Ends]:
+    supervisor = SupervisorChannel(tmp_path / "c")
+    worker = WorkerChannel(supervisor.address, "one")
+    yield supervisor, worker
+    worker.close()
+    supervisor.close()
+
+
+def receive(channel: Any) -> Any:
+    assert channel.wait_message(10)
+    return channel.receive_nowait()
+
+
+def test_both_directions(ends: Ends) -> None:
+    supervisor, worker = ends
+    worker.send(Ready("one", {"infer": {"device": "CPU"}}))
+    assert receive(supervisor) == Ready("one", {"infer": {"device": "CPU"}})
+    supervisor.send("nobody", Stop())  # one that is gone gets none
+    supervisor.send("one", Start())
+    assert worker.wait() == Start()
+    assert worker.receive_nowait() is None
+    assert supervisor.receive_nowait() is None
+
+
+def test_the_socket_is_its_users_alone(ends: Ends, tmp_path: Path) -> None:
+    assert (tmp_path / "c").stat().st_mode & 0o777 == 0o600
+
+
+def test_messages_of_other_threads_leave_with_the_owners_next_call(ends: Ends) -> None:
+    supervisor, worker = ends
+    threads = [
+        threading.Thread(target=worker.send, args=(Log("one", "x", 30, str(n)),)) for n in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not supervisor.wait_message(0)
+    worker.receive_nowait()
+    said = {receive(supervisor).message for _ in threads}
+    assert said == {str(n) for n in range(8)}
+
+
+def test_last_words_leave_with_close(tmp_path: Path) -> None:
+    supervisor = SupervisorChannel(tmp_path / "c")
+    worker = WorkerChannel(supervisor.address, "one")
+    worker.send(Finished("one"))
+    worker.close()
+    assert receive(supervisor) == Finished("one")
+    supervisor.close()

@@ -1,0 +1,104 @@
+"""Plans of small pipelines: slots, leaves, streams, workers, sizes of what several edges bring."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from edgert.errors import PipelineError, UserError
+from edgert.plan.ports import merge_ports
+from edgert.plan.sizes import held_by, slots_of
+from edgert.tensor import PortSpec, TensorSpec, image_port
+from edgert.transport.ring import EdgePlan
+from tests.process.runs import load
+
+
+def edge(depth: int = 2, held: int = 1, *, aside: bool = False) -> EdgePlan:
+    return EdgePlan("e", "r", "n", depth, aside, held, (0,), aside)
+
+
+def test_slots_are_for_who_writes_who_waits_and_who_holds() -> None:
+    assert slots_of([edge()], 1, 100) == 1 + 2 + 1
+    assert slots_of([edge(), edge(depth=5, held=3)], 2, 100) == 2 + 5 + 4
+
+
+def test_no_more_slots_than_frames_in_flight_and_the_writers_next() -> None:
+    assert slots_of([edge(depth=50)], 1, 4) == 5
+
+
+def test_what_is_kept_aside_comes_on_top() -> None:
+    assert slots_of([edge(held=20), edge(aside=True)], 1, 4) == 4 + 1 + 3
+    assert slots_of([edge(depth=50)], 1, None) == 1 + 50 + 1
+
+
+def test_a_join_may_hold_every_frame_in_flight() -> None:
+    assert held_by(1, joined_ports=2, in_flight=4, streams=3) == 12
+    assert held_by(3, joined_ports=1, in_flight=4, streams=3) == 3
+
+
+def test_images_of_several_sizes_merge() -> None:
+    merged = merge_ports([image_port(640, 480), image_port(320, 960, ("nv12",))], "here")
+    assert merged.tensors["y"].shape == (960, 640)
+    assert merged.tensors["uv"].shape == (480, 160, 2)
+    assert merged.tensors["u"].shape == (240, 320)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        PortSpec("t", {"x": TensorSpec("f32", (2, 2))}),
+        PortSpec("t", {"x": TensorSpec("u8", (2,))}),
+        PortSpec("t", {"x": TensorSpec("u8", (2, 2))}, attributes={"labels": ["a"]}),
+    ],
+)
+def test_tensors_that_do_not_fit_together_are_refused(other: PortSpec) -> None:
+    with pytest.raises(UserError, match="here: its edges carry"):
+        merge_ports([PortSpec("t", {"x": TensorSpec("u8", (2, 2))}), other], "here")
+
+
+def test_a_plan_of_two_streams_a_join_and_a_preview(tmp_path: Path) -> None:
+    sources = ["left.n", "right.n"]
+    drops = [{"from": s, "queue": {"slots": 2, "when_full": "drop-oldest"}} for s in sources]
+    plan = load(
+        tmp_path,
+        {
+            "left": {"kind": "Numbers", "worker": "sources"},
+            "right": {"kind": "Numbers", "worker": "sources"},
+            "one": {"kind": "Step", "inputs": {"n": sources}},
+            "both": {"kind": "Both", "inputs": {"a": sources, "b": "one.n"}, "path": "x"},
+            "preview": {"kind": "Write", "inputs": {"n": drops}, "path": "y"},
+        },
+    ).plan
+    assert plan.streams == ("left", "right")
+    assert [worker.name for worker in plan.workers] == ["sources", "one", "preview", "both"]
+    leaves = {stage.name: stage.leaf for stage in plan.stages() if stage.leaf >= 0}
+    assert plan.leaves == ((leaves["both"],), (leaves["both"],))
+    rings = {ring.name: ring for ring in plan.rings}
+    assert {edge.name: edge.aside for edge in rings["left.n"].edges} == {
+        "left.n->one.n": False,
+        "left.n->both.a": False,
+        "left.n->preview.n": True,
+    }
+    # Four in flight and the source's next; the preview holds one and two wait for it.
+    assert rings["left.n"].slots == 5 + 3
+    assert plan.ledger.streams == {"left": 4, "right": 4}
+    assert plan.shared_bytes == sum(r.nbytes for r in plan.rings) + plan.ledger.nbytes
+    assert plan.worker_of("right").name == "sources"
+
+
+def test_faults_of_planning_are_told_with_their_place(tmp_path: Path) -> None:
+    with pytest.raises(PipelineError) as raised:
+        load(
+            tmp_path,
+            {
+                "src": {"kind": "Numbers", "cores": [4000]},
+                "one": {"kind": "Step", "inputs": {"n": "src.n"}, "cores": [4001]},
+                "out": {"kind": "Write", "inputs": {"n": "one.n"}, "path": "x"},
+            },
+        )
+    assert [
+        f"core {n} is not" in str(fault)
+        for n, fault in zip((4000, 4001), raised.value.faults, strict=True)
+    ] == [True, True]
+    assert all(fault.file and fault.line for fault in raised.value.faults)

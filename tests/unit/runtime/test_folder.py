@@ -1,0 +1,89 @@
+"""A run's name and folder: one of a name, for this user alone, and nothing left."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from edgert.errors import BusyError, ResourceError
+from edgert.runtime.folder import RunFolder, runtime_dir
+from tests.process.runs import unique_name
+
+
+@pytest.fixture
+def base(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Where folders are made; pytest's own temporary folders have paths too long for sockets."""
+    with tempfile.TemporaryDirectory(prefix="edgert-") as folder:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
+        yield Path(folder) / "edgert"
+
+
+def test_the_folder_is_made_and_removed(base: Path) -> None:
+    name = unique_name()
+    folder = RunFolder(name)
+    assert folder.path.parent == base
+    assert folder.path.stat().st_mode & 0o777 == base.stat().st_mode & 0o777 == 0o700
+    folder.release()
+    assert list(base.iterdir()) == []
+
+
+def test_a_name_is_held_once_and_free_again(base: Path) -> None:
+    name = unique_name()
+    folder = RunFolder(name)
+    with pytest.raises(BusyError, match=f"is running already .process {os.getpid()}."):
+        RunFolder(name)
+    other = RunFolder(f"{name}-2")
+    folder.release()
+    RunFolder(name).release()
+    assert other.path.is_dir()
+    other.release()
+
+
+def test_what_a_killed_run_left_is_swept(base: Path) -> None:
+    name = unique_name()
+    RunFolder(name).release()
+    left = base / f"{name}.1"
+    left.mkdir()
+    (left / "control.sock").touch()
+    others = base / f"{name}-2.1"
+    others.mkdir()
+    RunFolder(name).release()
+    assert list(base.iterdir()) == [others]
+
+
+def test_a_path_too_long_for_a_socket_is_refused(
+    base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = base.parent / ("x" * 100)
+    long.mkdir()
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(long))
+    name = unique_name()
+    with pytest.raises(ResourceError, match="is too long a path for a socket"):
+        RunFolder(name)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(base.parent))
+    RunFolder(name).release()  # the name was not kept
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o770, 0o777])
+def test_a_folder_that_others_can_enter_is_refused(base: Path, mode: int) -> None:
+    base.mkdir()
+    base.chmod(mode)
+    with pytest.raises(ResourceError, match="is not this user's alone"):
+        runtime_dir()
+
+
+def test_a_link_in_its_place_is_refused(base: Path) -> None:
+    real = base.parent / "real"
+    real.mkdir(mode=0o700)
+    base.symlink_to(real)
+    with pytest.raises(ResourceError, match="is not this user's alone"):
+        runtime_dir()
+
+
+def test_without_a_runtime_folder_a_temporary_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+    assert runtime_dir().name == f"edgert-{os.getuid()}"
