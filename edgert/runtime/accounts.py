@@ -12,7 +12,7 @@ from edgert.runtime import crew
 from edgert.runtime.crew import Member
 from edgert.runtime.wiring import Fds
 from edgert.transport.gate import settle_after_death
-from edgert.transport.ledger import EdgeBlock, Ledger
+from edgert.transport.ledger import SLOT_FREE, EdgeBlock, Ledger
 from edgert.transport.queue import PipeQueue
 
 Counts = dict[str, int]
@@ -55,15 +55,16 @@ def _close_streams(plan: Plan, ledger: Ledger, fds: Fds, *, anybody_failed: bool
 
 def _close_edge(name: str, block: EdgeBlock, *, died: bool) -> list[str]:
     words = block.words
-    words[EdgeBlock.LOST] += block.outstanding()
-    for slot in range(len(block.states)):
-        block.states[slot] = 0
     if died:
+        for slot in range(len(block.states)):
+            block.states[slot] = SLOT_FREE
         known = words[EdgeBlock.PROCESSED] + words[EdgeBlock.DROPPED]
         words[EdgeBlock.READ] = max(words[EdgeBlock.READ], known)
         words[EdgeBlock.LOST] = words[EdgeBlock.READ] - known
     counts = block.counters()
-    return [] if adds_up(counts) else [f"edge '{name}': {counts}"]
+    if adds_up(counts) and not block.outstanding():
+        return []
+    return [f"edge '{name}': {counts}, {block.outstanding()} slots not given back"]
 
 
 def adds_up(counts: Counts) -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import pytest
@@ -56,13 +57,25 @@ def stages(folder: Path) -> dict[str, dict[str, Any]]:
     }
 
 
-def end_of(pipeline: Pipeline, chance: random.Random) -> tuple[Outcome, str, dict[str, int], float]:
-    """Run until a worker is killed at a random moment, and on to the end of the run."""
+class End(NamedTuple):
+    """How a run ended, whom it lost first and at all, and how long that took."""
+
+    outcome: Outcome
+    victim: str
+    victims: set[str]
+    pids: dict[str, int]
+    took_s: float
+
+
+def end_of(pipeline: Pipeline, chance: random.Random) -> End:
+    """Run until a worker (perhaps another, too) is killed at a random moment, and to the end."""
     run = Run(pipeline.plan, RunOptions(stop_timeout_s=STOP_TIMEOUT_S))
     run.start()
     victim = chance.choice(pipeline.plan.workers).name
     before_start = chance.random() < 0.2
+    second = chance.choice(pipeline.plan.workers).name if chance.random() < 0.3 else ""
     delay_s = chance.uniform(0, 0.4)
+    victims = {victim}
     pids: dict[str, int] = {}
     seen_s = killed_s = 0.0
     while run.is_running:
@@ -73,9 +86,18 @@ def end_of(pipeline: Pipeline, chance: random.Random) -> tuple[Outcome, str, dic
         if seen_s and not killed_s and time.monotonic() - seen_s >= delay_s:
             os.kill(pids[victim], signal.SIGKILL)
             killed_s = time.monotonic()
+        elif killed_s and second in pids and time.monotonic() - killed_s >= delay_s / 20:
+            kill_if_there(pids[second])
+            victims.add(second)
+            second = ""
         run.step(0.002 if not killed_s else 0.1)
     took_s = time.monotonic() - killed_s
-    return run.finish(), victim, pids, took_s
+    return End(run.finish(), victim, victims, pids, took_s)
+
+
+def kill_if_there(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +112,7 @@ def test_a_killed_worker(pipeline: tuple[Pipeline, Path], seed: int) -> None:
     for file in ("both.txt", "out.txt", "preview.txt"):
         (folder / file).unlink(missing_ok=True)
     fds = open_fds()
-    outcome, victim, pids, took_s = end_of(loaded, random.Random(seed))  # noqa: S311
+    outcome, victim, victims, pids, took_s = end_of(loaded, random.Random(seed))  # noqa: S311
     summary = msgspec.to_builtins(outcome.summary)
     said = [str(error) for error in outcome.errors]
     assert outcome.exit_code == 1, said
@@ -98,17 +120,17 @@ def test_a_killed_worker(pipeline: tuple[Pipeline, Path], seed: int) -> None:
     assert f"worker '{victim}' (process {pids[victim]}): was ended by SIGKILL" in said[0]
     assert took_s < STOP_TIMEOUT_S / 2
     assert_adds_up(summary)
-    assert_whole(folder, victim, summary)
+    assert_whole(folder, victims, summary)
     wait_for(lambda: all(map(is_gone, pids.values())), "every process gone")
     assert not folders_of(loaded.plan.name)
     assert open_fds().keys() == fds.keys()
 
 
-def assert_whole(folder: Path, victim: str, summary: dict[str, Any]) -> None:
+def assert_whole(folder: Path, victims: set[str], summary: dict[str, Any]) -> None:
     """Files that were closed hold whole, right lines, in order, each frame once."""
     for leaf, columns in (("both", 4), ("out", 3), ("preview", 3)):
         file = folder / f"{leaf}.txt"
-        if leaf == victim or not file.exists():
+        if leaf in victims or not file.exists():
             continue
         rows = [line.split() for line in file.read_text().splitlines()]
         frames = [tuple(map(int, row)) for row in rows if row[1] != "end"]
