@@ -8,7 +8,6 @@ headers and tokens.
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import os
 import select
@@ -19,7 +18,7 @@ from dataclasses import dataclass
 
 from edgert.device.cores import pin
 from edgert.errors import RunError
-from edgert.isolate.child import PR_SET_PDEATHSIG
+from edgert.processes import die_with_parent
 from edgert.tensor import FrameHeader, PortSpec, TensorSpec
 from edgert.transport.join import Arrival, Join, Port
 from edgert.transport.ledger import Ledger, LedgerLayout
@@ -52,7 +51,7 @@ def measure(sizes: list[int], rounds: int, slots: int, cores: tuple[int, int]) -
     gc.disable()
     child = os.fork()
     if child == 0:
-        _die_with(parent)
+        die_with_parent(parent)
         try:
             pin((cores[1],))
             echoes = [
@@ -232,12 +231,6 @@ def _waiter(fd: int) -> Callable[[None], object]:
     poller = select.poll()
     poller.register(fd, select.POLLIN)
     return poller.poll
-
-
-def _die_with(parent: int) -> None:
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)
 
 
 def _require_success(child: int) -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
 import importlib
 import os
 import resource
-import signal
 import sys
 from dataclasses import dataclass
 from types import TracebackType
@@ -16,13 +14,13 @@ import msgspec
 
 from edgert.errors import EdgertError
 from edgert.isolate.protocol import Answer, Request
-
-PR_SET_PDEATHSIG = 1
+from edgert.processes import die_with_parent
 
 
 def main() -> None:
     """Carry out the request on fd 0 and answer on fd 1."""
-    _die_with_parent(int(sys.argv[1]))
+    die_with_parent(int(sys.argv[1]))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     answer_fd = _set_answer_aside()
     sys.excepthook = _Raised(answer_fd)
     request = msgspec.json.decode(_read_all(0), type=Request)
@@ -46,13 +44,6 @@ class _Raised:
     ) -> None:
         said = str(error).strip().splitlines()
         _send(self.answer_fd, Answer(raised=": ".join([kind.__name__, *said[:1]])))
-
-
-def _die_with_parent(parent: int) -> None:
-    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it died before the line above
-        os._exit(1)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def _set_answer_aside() -> int:

@@ -8,7 +8,7 @@ import signal
 import threading
 from collections.abc import Iterator
 
-from edgert.runtime.processes import STOP_SIGNALS
+from edgert.processes import STOP_SIGNALS
 
 
 class SignalWatch:

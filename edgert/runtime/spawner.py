@@ -14,7 +14,7 @@ import msgspec
 
 from edgert.errors import WorkerDiedError
 from edgert.plan.structs import WorkerOrder
-from edgert.runtime.processes import stop_signals_wait
+from edgert.processes import stop_signals_wait
 from edgert.runtime.zygote import MAX_FDS, FromZygote, SpawnRequest
 
 _START_WITHIN_S = 30

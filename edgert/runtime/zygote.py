@@ -26,13 +26,13 @@ import msgspec
 
 from edgert.errors import EXIT_BUG
 from edgert.plan.structs import WorkerOrder
-from edgert.runtime import worker
-from edgert.runtime.processes import (
+from edgert.processes import (
     die_with_parent,
     hear_of_parents_death,
     ignore_stop_signals,
     name_process,
 )
+from edgert.runtime import worker
 from edgert.stages.registry import BUILT_IN
 
 MAX_FDS = 250  # of 253 in one message (SCM_MAX_FD)
