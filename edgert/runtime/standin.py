@@ -1,22 +1,127 @@
 """A stand-in for a dead worker: it loses its frames properly, so that all others can go on.
 
-It receives what the dead worker would have received, gives the slots back, and says on every
-output that the frame will not come. What the dead one held in its hands is known from the ledger.
-What left no trace (a gap or an end that it had received and not passed on, a frame between pipe and
-ledger) is made good once every stream has ended before it: what the gates still wait for is lost.
-Told twice, a frame or an end counts once: gates and joins see to that.
+For each stage that ran in it, it receives what the stage would have received, gives the slots
+back, and says on every output that the frame will not come. (For each stage, not for the worker:
+what a stage sent may come back to another of the same worker.) What the dead one held in its hands
+is known from the ledger. What left no trace (a gap or an end that it had received and not passed
+on, a frame between pipe and ledger) is made good once every stream has ended before the stage: what
+the gates still wait for is lost. Told twice, a frame or an end counts once: gates and joins see to
+that.
+
+It lives in the supervisor, which must never wait for a worker: what finds a pipe full is sent
+later, and every input gets its turn however fast another one is.
 """
 
 from __future__ import annotations
 
-from edgert.plan.structs import Plan, WorkerPlan
+from collections import deque
+from collections.abc import Sequence
+
+from edgert.plan.structs import Plan, StagePlan, WorkerPlan
 from edgert.runtime.wiring import Fds, Wiring
-from edgert.transport.ledger import SLOT_FREE, SLOT_HELD, EdgeBlock
+from edgert.transport.ledger import SLOT_FREE, SLOT_HELD, EdgeBlock, Ledger
 from edgert.transport.queue import PipeQueue
 from edgert.transport.ring import EdgePlan, RingPlan, RingReader
 from edgert.transport.segment import map_segment
 from edgert.transport.slot import frame_of
 from edgert.transport.token import DONE, END, FRAME, FREE, GAP, LOST, NONE, Token
+
+_TOKENS_AT_ONCE = 256
+
+
+class _Outbox:
+    """A queue to whose reader nobody waits: tokens leave in order, when there is room."""
+
+    def __init__(self, queue: PipeQueue) -> None:
+        self._queue = queue
+        self.unsent: deque[Token] = deque()
+
+    def send(self, token: Token) -> None:
+        """Send a token, or keep it for later."""
+        if self.unsent or not self._queue.send_nowait(token):
+            self.unsent.append(token)
+
+    def send_again(self) -> None:
+        """Send what was kept, as far as there is room."""
+        while self.unsent and self._queue.send_nowait(self.unsent[0]):
+            self.unsent.popleft()
+
+
+class _DeadStage:
+    """Speaks for one stage.
+
+    Args:
+        plan: The stage.
+        streams: Names of all streams.
+        ledger: The ledger.
+        gates: Stream -> where its leaves answer.
+    """
+
+    def __init__(
+        self,
+        plan: StagePlan,
+        streams: Sequence[str],
+        ledger: Ledger,
+        gates: dict[int, _Outbox],
+    ) -> None:
+        self.inputs: list[tuple[RingReader, EdgeBlock]] = []
+        self.outputs: list[tuple[_Outbox, EdgePlan]] = []
+        self.before: set[str] = set()
+        self.behind: list[_DeadStage] = []  # and no way back: a cycle would keep rings mapped
+        self._plan = plan
+        self._streams = streams
+        self._ledger = ledger
+        self._gates = gates
+
+    def step(self, ended: set[str]) -> None:
+        """Deal with the tokens that wait, and with the end once no more will come.
+
+        Args:
+            ended: The dead stages that have ended; this one is added in its time.
+        """
+        all_sent = self.before <= ended and all(
+            block.words[EdgeBlock.ENDED] >= len(reader.plan.streams)
+            for reader, block in self.inputs
+        )
+        waiting = [reader for reader, _ in self.inputs if not self._drain(reader)]
+        if all_sent and not waiting and self._plan.name not in ended:
+            ended.add(self._plan.name)
+            self._end()
+
+    def say_gap(self, stream: int, sequence: int, reason: int) -> None:
+        """Say to everybody behind the stage that a frame will not come."""
+        for box, edge in self.outputs:
+            if stream in edge.streams:
+                box.send((sequence, 0, stream, GAP, reason))
+        for stage in self.behind:
+            stage.say_gap(stream, sequence, reason)
+        if self._plan.leaf >= 0:
+            self._gates[stream].send((sequence, self._plan.leaf, stream, DONE, reason))
+
+    def _drain(self, reader: RingReader) -> bool:
+        """Deal with some tokens of one input; whether there are no more."""
+        for _ in range(_TOKENS_AT_ONCE):
+            token = reader.receive_nowait()
+            if token is None:
+                return True
+            sequence, slot, stream, kind, reason = token
+            if kind == FRAME:
+                reader.release(slot, LOST)
+                self.say_gap(stream, sequence, LOST)
+            elif kind == GAP:
+                self.say_gap(stream, sequence, reason)
+        return False
+
+    def _end(self) -> None:
+        """Lose what is still in flight of the streams it received; end all it passed on."""
+        if not self._plan.is_source:
+            for stream in self._plan.streams:
+                for sequence in self._ledger.stream(self._streams[stream]).in_flight():
+                    self.say_gap(stream, sequence, LOST)
+        for box, edge in self.outputs:
+            self._ledger.edge(edge.name).words[EdgeBlock.ENDED] = len(edge.streams)
+            for stream in edge.streams:
+                box.send((0, 0, stream, END, NONE))
 
 
 class StandIn:
@@ -29,58 +134,60 @@ class StandIn:
     """
 
     def __init__(self, plan: Plan, worker: WorkerPlan, fds: Fds) -> None:
-        self._plan = plan
-        self._worker = worker
         self._fds = fds
-        names = worker.stage_names
-        wiring = Wiring(plan, fds, frozenset())
-        self._ledger = wiring.ledger
-        self._readers: list[tuple[RingReader, EdgeBlock]] = []
-        self._outputs: list[tuple[PipeQueue, EdgePlan]] = []
-        self._has_ended = False
-        self._leaves = {stage.leaf: stage.streams for stage in worker.stages if stage.leaf >= 0}
-        self._gates = {stream: wiring.done_queue(stream) for stream in range(len(plan.streams))}
-        held: list[tuple[int, int]] = []
-        for ring in plan.rings:
-            held += self._take_over(ring, wiring, writes=ring.name.partition(".")[0] in names)
-        for stream, sequence in held:  # only now is every output known
-            self._say_gap(stream, sequence, LOST)
-        self.fds = tuple(reader.ready_fd for reader, _ in self._readers)
+        self._ended: set[str] = set()
+        self._wiring = Wiring(plan, fds, frozenset())
+        gates = {
+            stream: _Outbox(self._wiring.done_queue(stream)) for stream in range(len(plan.streams))
+        }
+        self._stages = {
+            stage.name: _DeadStage(stage, plan.streams, self._wiring.ledger, gates)
+            for stage in worker.stages
+        }
+        held = [frame for ring in plan.rings for frame in self._take_over(ring)]
+        for stage, stream, sequence in held:  # only now is everybody behind it known
+            stage.say_gap(stream, sequence, LOST)
+        inputs = [reader for stage in self._stages.values() for reader, _ in stage.inputs]
+        self.fds = tuple(reader.ready_fd for reader in inputs)
+        outputs = [box for stage in self._stages.values() for box, _ in stage.outputs]
+        self._boxes = (*outputs, *gates.values())
+
+    @property
+    def has_unsent(self) -> bool:
+        """Whether a pipe was full: then ``step`` is due soon."""
+        return any(box.unsent for box in self._boxes)
 
     def step(self) -> None:
-        """Deal with every token that waits, and with the end once no more will come."""
-        all_sent = all(
-            block.words[EdgeBlock.ENDED] >= len(reader.plan.streams)
-            for reader, block in self._readers
-        )
-        for reader, _ in self._readers:
-            while token := reader.receive_nowait():
-                self._deal_with(token, reader)
-        if all_sent and not self._has_ended:
-            self._has_ended = True
-            self._end()
+        """Deal with what waits, stages that write before those that read."""
+        for box in self._boxes:
+            box.send_again()
+        for stage in self._stages.values():
+            stage.step(self._ended)
 
-    def _take_over(self, ring: RingPlan, wiring: Wiring, *, writes: bool) -> list[tuple[int, int]]:
-        """Take over the dead worker's ends of a ring; return the frames it had of it."""
-        names = self._worker.stage_names
+    def _take_over(self, ring: RingPlan) -> list[tuple[_DeadStage, int, int]]:
+        """Take over the dead stages' ends of a ring; return the frames they had of it."""
+        writer = self._stages.get(ring.name.partition(".")[0])
         held = []
         for edge in ring.edges:
-            reads = edge.reader in names
-            if writes and not reads:
+            reader = self._stages.get(edge.reader)
+            if writer and not reader:
                 key = f"edge/{edge.name}"
                 queue = PipeQueue(self._fds[f"{key}/r"], self._fds[f"{key}/w"])
-                self._outputs.append((queue, edge))
-            if reads and not writes:
-                self._readers.append((wiring.reader(edge.name), wiring.ledger.edge(edge.name)))
-            if reads:
-                held += self._let_go(ring, edge.name, wiring, gives_back=not writes)
+                writer.outputs.append((_Outbox(queue), edge))
+            elif reader and not writer:
+                block = self._wiring.ledger.edge(edge.name)
+                reader.inputs.append((self._wiring.reader(edge.name), block))
+            elif reader and writer:
+                writer.behind.append(reader)
+                reader.before.add(ring.name.partition(".")[0])
+            if reader:
+                frames = self._let_go(ring, edge, gives_back=not writer)
+                held += [(reader, *frame) for frame in frames]
         return held
 
-    def _let_go(
-        self, ring: RingPlan, edge: str, wiring: Wiring, *, gives_back: bool
-    ) -> list[tuple[int, int]]:
+    def _let_go(self, ring: RingPlan, edge: EdgePlan, *, gives_back: bool) -> list[tuple[int, int]]:
         """Free what the dead worker had in its hands, or between its own stages: those frames."""
-        block = wiring.ledger.edge(edge)
+        block = self._wiring.ledger.edge(edge.name)
         memory = map_segment(self._fds[f"ring/{ring.name}/read"], writable=False)
         free = PipeQueue(-1, self._fds[f"free/{ring.name}/w"])
         held = []
@@ -90,31 +197,5 @@ class StandIn:
                 block.states[slot] = SLOT_FREE
                 block.words[block.LOST] += 1
                 if gives_back:
-                    free.send((0, slot, 0, FREE, NONE))
+                    free.send((0, slot, 0, FREE, NONE))  # there is room for every slot
         return held
-
-    def _deal_with(self, token: Token, reader: RingReader) -> None:
-        sequence, slot, stream, kind, reason = token
-        if kind == FRAME:
-            reader.release(slot, LOST)
-            self._say_gap(stream, sequence, LOST)
-        elif kind == GAP:
-            self._say_gap(stream, sequence, reason)
-
-    def _say_gap(self, stream: int, sequence: int, reason: int) -> None:
-        for queue, edge in self._outputs:
-            if stream in edge.streams:
-                queue.send((sequence, 0, stream, GAP, reason))
-        for leaf, streams in self._leaves.items():
-            if stream in streams:
-                self._gates[stream].send((sequence, leaf, stream, DONE, reason))
-
-    def _end(self) -> None:
-        """Lose what is still in flight of the streams it received; end all it passed on."""
-        for stream in {stream for reader, _ in self._readers for stream in reader.plan.streams}:
-            for sequence in self._ledger.stream(self._plan.streams[stream]).in_flight():
-                self._say_gap(stream, sequence, LOST)
-        for queue, edge in self._outputs:
-            self._ledger.edge(edge.name).words[EdgeBlock.ENDED] = len(edge.streams)
-            for stream in edge.streams:
-                queue.send((0, 0, stream, END, NONE))

@@ -43,6 +43,7 @@ from edgert.transport.segment import map_segment
 log = logging.getLogger("edgert.supervisor")
 
 _LAST_WORDS_WITHIN_S = 1.0
+_SEND_AGAIN_AFTER_S = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +181,8 @@ class Supervisor:
     def _due_within(self, timeout_s: float) -> float:
         """Return how long a poll may last before something of ours is due."""
         now = time.monotonic()
+        if any(stand_in.has_unsent for stand_in in self._stand_ins):
+            timeout_s = min(timeout_s, _SEND_AGAIN_AFTER_S)
         if self._stop_by_s is not None:
             return min(timeout_s, max(0.0, self._stop_by_s - now))
         if self._options.duration_s and self.started_s:

@@ -55,14 +55,16 @@ class PipeQueue:
 
     def send(self, token: Token) -> None:
         """Put a token at the tail; waits only while the pipe is full."""
-        packed = TOKEN.pack(*token)
-        while True:
-            try:
-                os.write(self.write_fd, packed)
-            except BlockingIOError:
-                self._wait_room()
-            else:
-                return
+        while not self.send_nowait(token):
+            self._wait_room()
+
+    def send_nowait(self, token: Token) -> bool:
+        """Put a token at the tail; whether there was room."""
+        try:
+            os.write(self.write_fd, TOKEN.pack(*token))
+        except BlockingIOError:
+            return False
+        return True
 
     def _wait_room(self) -> None:
         poller = select.poll()  # not select(), which knows no fd above 1,023
