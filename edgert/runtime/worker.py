@@ -39,9 +39,9 @@ class _ToSupervisor(logging.Handler):
         self._worker = worker
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Send one record."""
-        message = Log(self._worker, record.name, record.levelno, record.getMessage())
-        self._channel.send(message)
+        """Send one record, with the traceback that it may have."""
+        text = self.format(record)
+        self._channel.send(Log(self._worker, record.name, record.levelno, text))
 
 
 class Worker:
