@@ -59,6 +59,28 @@ def two_in_two_out(path: Path) -> Path:
     )
 
 
+def blending(path: Path) -> Path:
+    """Y = a - b where the sum of b is more than 0, by a branch that reads both from outside.
+
+    All f32 [1, 1, 2, 2]; the inputs come in the order b, a.
+    """
+    shape = [1, 1, 2, 2]
+    result = value("branch", shape)
+    less = helper.make_node("Sub", ["a", "b"], ["branch"])
+    more = helper.make_node("Add", ["a", "b"], ["branch"])
+    branches = {
+        "then_branch": helper.make_graph([less], "then", [], [result]),
+        "else_branch": helper.make_graph([more], "else", [], [result]),
+    }
+    nodes = [
+        helper.make_node("ReduceSum", ["b"], ["sum"], keepdims=0),
+        helper.make_node("Greater", ["sum", "zero"], ["is_more"]),
+        helper.make_node("If", ["is_more"], ["y"], **branches),
+    ]
+    inputs = [value("b", shape), value("a", shape)]
+    return save(path, nodes, inputs, [value("y", shape)], {"zero": np.array(0, np.float32)})
+
+
 def convolution(path: Path, shape: Shape) -> Path:
     """Y = a 3x3 convolution to 4 channels, flattened by a shape that the graph computes."""
     nodes = [

@@ -30,6 +30,24 @@ class Signature(msgspec.Struct, frozen=True):
     outputs: dict[str, TensorSpec]
 
 
+class ByteInput(msgspec.Struct, frozen=True):
+    """How the bytes that arrive become an input of a model: in the model itself.
+
+    For each channel ``value = (byte * scale - mean) / std``, in the element type of the model.
+
+    Attributes:
+        layout: ``NCHW`` or ``NHWC``: where the channels are.
+        scale: Factor on the bytes, first.
+        mean: Subtracted next: none, one number, or one for each channel.
+        std: Divided by last: none, one number, or one for each channel.
+    """
+
+    layout: str
+    scale: float = 1.0
+    mean: tuple[float, ...] = ()
+    std: tuple[float, ...] = ()
+
+
 class CompileRequest(msgspec.Struct, frozen=True):
     """What is to be compiled, and how.
 
@@ -42,6 +60,8 @@ class CompileRequest(msgspec.Struct, frozen=True):
         precision: ``f32`` (as exact as the CPU can), or ``device`` (what the device likes best).
         options: Further options of the backend's own; unknown ones are faults.
         cache_dir: Folder for compiled models; empty for none. A bad cache is never fatal.
+        bytes: Inputs that are given as u8 of the model's own shape. The conversion is compiled into
+            the model, and the session's ``inputs`` show u8 for them.
     """
 
     path: str
@@ -52,6 +72,7 @@ class CompileRequest(msgspec.Struct, frozen=True):
     precision: str = "f32"
     options: dict[str, Any] = {}
     cache_dir: str = ""
+    bytes: dict[str, ByteInput] = {}
 
 
 class DeviceReport(msgspec.Struct, frozen=True):

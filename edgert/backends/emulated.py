@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 
 from edgert.backends.base import Backend, CompileRequest, DeviceReport, Session, Signature
+from edgert.backends.byte_input import with_bytes
 from edgert.backends.emulated_session import EmulatedSession
 from edgert.backends.options import read_options
 from edgert.backends.registry import READERS, backend, is_installed
@@ -65,9 +66,13 @@ class EmulatedBackend:
         if not options.latency_ms > 0:
             raise DeviceError(f"{place}, options, latency_ms", "it must be more than 0")
         reader, signature = _first_reader(request.path, request.shapes)
+        seen = with_bytes(signature, request.bytes, Path(request.path).name)
         on_cpu = msgspec.structs.replace(
             request, device="CPU", requests=1, options={}, precision="f32"
         )
+        if options.input:
+            # The file is the input as the model has it, whatever the frames are.
+            on_cpu = msgspec.structs.replace(on_cpu, bytes={})
         session = reader.compile(on_cpu)
         try:
             results = _infer_once(session, _example(session.inputs, options.input, place))
@@ -76,7 +81,7 @@ class EmulatedBackend:
         outputs = {name: results[name] for name in signature.outputs}
         report = DeviceReport(place, place, "replayed", self.version(), emulated=True)
         return EmulatedSession(
-            session.inputs, outputs, report, request.requests, options.latency_ms / 1e3
+            seen.inputs, outputs, report, request.requests, options.latency_ms / 1e3
         )
 
 

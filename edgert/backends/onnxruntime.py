@@ -10,6 +10,7 @@ import msgspec
 
 from edgert.backends.base import CompileRequest, DeviceReport, Signature
 from edgert.backends.binding import refuse_open_inputs
+from edgert.backends.onnxruntime_graph import read_graph
 from edgert.backends.onnxruntime_runtime import native, ort
 from edgert.backends.onnxruntime_session import OnnxRuntimeSession
 from edgert.backends.options import read_options
@@ -77,7 +78,8 @@ class OnnxRuntimeBackend:
     def signature(self, path: str, shapes: Mapping[str, list[int]]) -> Signature:
         """Read a model's inputs and outputs after fixing ``shapes``."""
         options = _session_options(OnnxRuntimeOptions(optimisation="basic"), 1)
-        session = _open(path, shapes, options, _CPU, f"model {Path(path).name!r}", {})
+        graph = read_graph(path, shapes, {})
+        session = _open(path, graph.source, options, _CPU, f"model {Path(path).name!r}", {})
         return _signature_of(session, path)
 
     def compile(self, request: CompileRequest) -> OnnxRuntimeSession:
@@ -94,14 +96,16 @@ class OnnxRuntimeBackend:
         config = _session_options(options, max(1, request.threads // request.requests))
         if provider != _CPU:
             config.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
-        session = _open(request.path, request.shapes, config, provider, place, options.provider)
+        graph = read_graph(request.path, request.shapes, request.bytes)
+        session = _open(request.path, graph.source, config, provider, place, options.provider)
         if session.get_providers()[0] != provider:
             landed = ", ".join(session.get_providers())
             raise DeviceError(place, f"ONNX Runtime would run it on {landed} instead")
         signature = _signature_of(session, request.path)
         refuse_open_inputs(Path(request.path).name, signature.inputs)
         actual = f"{self.name}:{provider.removesuffix(_SUFFIX)}"
-        report = DeviceReport(place, actual, _precision_of(provider, signature), self.version())
+        own = msgspec.structs.replace(signature, inputs={**signature.inputs, **graph.own})
+        report = DeviceReport(place, actual, _precision_of(provider, own), self.version())
         return OnnxRuntimeSession(session, signature, report, request.requests)
 
     def _provider(self, device: str, place: str) -> str:
@@ -127,18 +131,14 @@ def _session_options(options: OnnxRuntimeOptions, threads: int) -> Any:
 
 def _open(
     path: str,
-    shapes: Mapping[str, list[int]],
+    source: str | bytes,
     config: Any,
     provider: str,
     place: str,
     provider_options: Mapping[str, str],
 ) -> Any:
     model = f"model {Path(path).name!r}"
-    if not Path(path).is_file():
-        raise ModelError(model, f"there is no file {path}")
-    source: str | bytes = path
-    if shapes:
-        source = _reshaped(path, shapes, model)
+    if source != path:
         # Weights in files of their own are looked for beside the model's file.
         config.add_session_config_entry(
             "session.model_external_initializers_file_folder_path", str(Path(path).parent)
@@ -154,41 +154,6 @@ def _open(
         raise ModelError(model, f"ONNX Runtime cannot read it: {reason(error)}") from error
     except _DEVICE_ERRORS as error:
         raise DeviceError(place, f"it refuses the model: {reason(error)}") from error
-
-
-def _reshaped(path: str, shapes: Mapping[str, list[int]], place: str) -> bytes:
-    """Return the model with other input shapes; those of its outputs are inferred anew."""
-    model = _load_graph(path, place)
-    inputs = {value.name: value.type.tensor_type.shape.dim for value in model.graph.input}
-    for name, shape in shapes.items():
-        dimensions = inputs.get(name)
-        if dimensions is None:
-            known = ", ".join(inputs)
-            raise ModelError(f"{place}, shape", f"it has no input {name!r}", f"It has: {known}")
-        if len(dimensions) != len(shape):
-            raise ModelError(
-                f"{place}, shape", f"input {name!r} has {len(dimensions)} dimensions, not {shape}"
-            )
-        for dimension, size in zip(dimensions, shape, strict=True):
-            dimension.dim_value = size
-    for output in model.graph.output:
-        output.type.tensor_type.ClearField("shape")
-    del model.graph.value_info[:]
-    data: bytes = model.SerializeToString()
-    return data
-
-
-def _load_graph(path: str, place: str) -> Any:
-    try:
-        import onnx
-        from google.protobuf.message import DecodeError
-    except ImportError as error:
-        mend = "Run: pip install 'edgert[onnxruntime]'"
-        raise ModelError(f"{place}, shape", "fixing shapes needs onnx", mend) from error
-    try:
-        return onnx.load(path, load_external_data=False)
-    except DecodeError as error:
-        raise ModelError(place, f"it is not an ONNX model: {error}") from error
 
 
 def _signature_of(session: Any, path: str) -> Signature:

@@ -9,7 +9,9 @@ from typing import Any
 
 from edgert.backends.base import CompileRequest, DeviceReport, Signature
 from edgert.backends.binding import refuse_open_inputs
+from edgert.backends.byte_input import with_bytes
 from edgert.backends.opcount import OperatorCount, count_operators
+from edgert.backends.openvino_bytes import take_bytes
 from edgert.backends.openvino_runtime import READ_ERRORS, ov, reason
 from edgert.backends.openvino_session import OpenVinoSession
 from edgert.backends.options import unknown_option
@@ -57,11 +59,15 @@ class OpenVinoBackend:
         self._require(request.device, place)
         model = self._read(request.path, request.shapes)
         signature = _signature_of(model, request.path)
-        refuse_open_inputs(Path(request.path).name, signature.inputs)
+        name = Path(request.path).name
+        refuse_open_inputs(name, signature.inputs)
+        seen = with_bytes(signature, request.bytes, name)
+        if request.bytes:
+            at = {name: n for n, name in enumerate(signature.inputs)}
+            model = take_bytes(model, {at[name]: how for name, how in request.bytes.items()})
         compiled = self._compile(model, request, self._config(request, place), place)
-        return OpenVinoSession(
-            compiled, signature, self._report(compiled, request, place), request.requests
-        )
+        report = self._report(compiled, request, place)
+        return OpenVinoSession(compiled, seen, report, request.requests)
 
     def _require(self, device: str, place: str) -> None:
         here = self.devices()

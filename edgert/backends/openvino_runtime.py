@@ -18,6 +18,8 @@ def _import_without_telemetry() -> Any:
     try:
         import openvino
         import openvino.frontend
+        import openvino.opset13
+        import openvino.preprocess
     finally:
         if not was_there:
             del sys.modules["openvino_telemetry"]

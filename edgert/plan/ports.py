@@ -27,6 +27,12 @@ def merge_ports(ports: Sequence[PortSpec], place: str) -> PortSpec:
             )
         for name, spec in port.tensors.items():
             tensors[name] = _larger(tensors[name], spec, place, name) if name in tensors else spec
+        if port.attributes.get("byte_inputs") != first.attributes.get("byte_inputs"):
+            raise UserError(
+                place,
+                "its edges carry bytes that the model would have to convert in different ways",
+                "Write 'convert: here' at the stages that make them",
+            )
     metadata_bytes = max(port.metadata_bytes for port in ports)
     return PortSpec(first.kind, tensors, metadata_bytes, first.attributes)
 

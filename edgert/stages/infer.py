@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 from pydantic import Field
 
-from edgert.backends.base import CompileRequest, DeviceReport, Fit, Session
+from edgert.backends.base import ByteInput, CompileRequest, DeviceReport, Fit, Session
 from edgert.backends.registry import backend, candidates, parse_device
 from edgert.errors import (
     DeviceError,
@@ -31,7 +31,13 @@ from edgert.stages.base import (
     Ports,
     StageOptions,
 )
-from edgert.stages.infer_check import device_faults, input_faults, output_faults
+from edgert.stages.infer_check import (
+    byte_inputs,
+    device_faults,
+    input_faults,
+    output_faults,
+    refuse_other_inputs,
+)
 from edgert.tensor import DTYPES, PortSpec, TensorSpec
 from edgert.transport.address import Array
 
@@ -96,9 +102,20 @@ class Infer(AsyncStage):
         ]
         if faults:
             raise PipelineError(faults)
-        file = {"path": model.path, "format": model.format, "sha256": model.sha256}
+        conversions = {
+            name: msgspec.to_builtins(conversion)
+            for name, conversion in byte_inputs(inputs["tensor"]).items()
+            if name in model.inputs
+        }
         # ``open`` runs in another process, which gets the options as written and this port.
-        attributes = {"model": options.model, "model_file": {**file, "shapes": dict(model.shapes)}}
+        file = {
+            "path": model.path,
+            "format": model.format,
+            "sha256": model.sha256,
+            "shapes": dict(model.shapes),
+            "bytes": conversions,
+        }
+        attributes = {"model": options.model, "model_file": file}
         tensors = {
             name: spec
             if spec.is_static
@@ -186,10 +203,12 @@ class Infer(AsyncStage):
                 threads=self.context.threads,
                 precision=settings.precision,
                 options=settings.options,
+                bytes=msgspec.convert(file["bytes"], dict[str, ByteInput]),
             )
         )
         try:
             self._prove_outputs(session)
+            refuse_other_inputs(session, self.context.inputs["tensor"], self.context.place)
             for _ in range(session.requests):
                 _warm_up(session)
         except BaseException:

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
+from edgert.backends.base import ByteInput, Session
+from edgert.backends.byte_input import CONVERTIBLE
 from edgert.backends.registry import parse_device
-from edgert.errors import Fault, UserError
+from edgert.errors import Fault, ModelError, UserError
 from edgert.models.describe import ModelDescription
 from edgert.tensor import PortSpec, TensorSpec
+
+# The attribute of a port whose tensors are bytes that the model itself converts.
+BYTE_INPUTS = "byte_inputs"
+CONVERT_HERE = "Write 'convert: here' at the stage that makes it"
 
 
 def device_faults(devices: Sequence[str], place: str) -> list[Fault]:
@@ -29,6 +37,7 @@ def device_faults(devices: Sequence[str], place: str) -> list[Fault]:
 def input_faults(model: ModelDescription, port: PortSpec, place: str) -> list[Fault]:
     """Find inputs that are open, or that what arrives on ``port`` does not fit."""
     faults = []
+    converted = byte_inputs(port)
     for name, wanted in model.inputs.items():
         given = port.tensors.get(name)
         if not wanted.is_static:
@@ -40,9 +49,11 @@ def input_faults(model: ModelDescription, port: PortSpec, place: str) -> list[Fa
                     f"Add 'shape: {{{name}: [{sizes}]}}' with a number for each N",
                 )
             )
-        elif given != wanted:
+        elif not _fits_input(given, wanted, is_converted=name in converted):
             arrives = f"arrives as {given}" if given else "does not arrive"
             there = f"What arrives: {', '.join(port.tensors)}" if not given else ""
+            if name in converted:
+                there = CONVERT_HERE
             faults.append(
                 Fault(
                     f"{place}, input 'tensor'",
@@ -51,6 +62,31 @@ def input_faults(model: ModelDescription, port: PortSpec, place: str) -> list[Fa
                 )
             )
     return faults
+
+
+def byte_inputs(port: PortSpec) -> dict[str, ByteInput]:
+    """Return what the model has to do with tensors that arrive as bytes, by their names."""
+    return msgspec.convert(port.attributes.get(BYTE_INPUTS, {}), dict[str, ByteInput])
+
+
+def refuse_other_inputs(session: Session, port: PortSpec, place: str) -> None:
+    """Refuse a session that wants something else than arrives.
+
+    Raises:
+        ModelError: The model was replaced, or its backend does not build conversions in.
+    """
+    for name, spec in session.inputs.items():
+        given = port.tensors.get(name)
+        if given != spec:
+            mend = CONVERT_HERE if name in byte_inputs(port) else ""
+            fault = f"it wants {name!r} as {spec} there, and {given or 'nothing'} arrives"
+            raise ModelError(f"{place}, model", fault, mend)
+
+
+def _fits_input(given: TensorSpec | None, wanted: TensorSpec, *, is_converted: bool) -> bool:
+    if not is_converted:
+        return given == wanted
+    return given == TensorSpec("u8", wanted.shape) and wanted.dtype in CONVERTIBLE
 
 
 def output_faults(

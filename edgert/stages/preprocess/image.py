@@ -8,6 +8,8 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 import msgspec
 from pydantic import ConfigDict, Field, FiniteFloat, model_validator
 
+from edgert.backends.base import ByteInput
+from edgert.backends.byte_input import CONVERTIBLE
 from edgert.errors import UserError
 from edgert.models.describe import ImageInput
 from edgert.stages.base import (
@@ -19,9 +21,11 @@ from edgert.stages.base import (
     StageOptions,
 )
 from edgert.stages.geometry import compose
+from edgert.stages.infer import InferOptions
+from edgert.stages.infer_check import BYTE_INPUTS
 from edgert.stages.preprocess.geometry import Resize
-from edgert.stages.preprocess.target import find_model, resolve
-from edgert.tensor import PIXEL_FORMATS, PortSpec
+from edgert.stages.preprocess.target import Target, find_model, resolve
+from edgert.tensor import PIXEL_FORMATS, PortSpec, TensorSpec
 
 PLANES = frozenset(plane for planes in PIXEL_FORMATS.values() for plane in planes)
 Pixels = Annotated[int, Field(ge=1, le=16384)]
@@ -79,6 +83,13 @@ class ImagePreprocessOptions(StageOptions):
         description="`linear` as detectors are mostly fed; `area` shrinks smoothly, and slowly.",
     )
 
+    convert: Literal["in-model", "here"] = Field(
+        "in-model",
+        description="Where levels become the model's values: `in-model` leaves bytes and compiles "
+        "`scale`, `mean` and `std` into the model of `for` if its input is f16 or f32; `here` "
+        "writes the values, as it is always done with `model`.",
+    )
+
     @model_validator(mode="after")
     def _one_model(self) -> Self:
         if (self.feeds is None) == (self.model is None):
@@ -106,10 +117,12 @@ class ImagePreprocess(Stage):
     def plan(
         cls, options: ImagePreprocessOptions, inputs: Ports, context: PlanContext
     ) -> dict[str, PortSpec]:
-        """Say what is written: exactly the model's input."""
+        """Say what is written: the model's input, or bytes that the model makes it of."""
         described, model = find_model(options.feeds, options.model, context)
         target = resolve(described, model, options.overrides(), context.place)
         _check_planes(inputs["image"], target.name, context.place)
+        if options.convert == "in-model" and _converts(options.feeds, target.spec, context):
+            return {"tensor": _bytes_port(target)}
         attributes = {"image": msgspec.to_builtins(target.image)}
         tensors = {target.image.tensor: target.spec}
         return {"tensor": PortSpec("tensors", tensors, attributes=attributes)}
@@ -137,6 +150,25 @@ class ImagePreprocess(Stage):
         placed = self._writer.write(sample.tensors, header, loan)
         to_source = compose(header.transform, placed.to_source)
         loan.set_header(header._replace(transform=to_source))
+
+
+def _bytes_port(target: Target) -> PortSpec:
+    """Return a port of bytes, with what the model has to do to them."""
+    image = target.image
+    conversion = ByteInput(image.layout, image.scale, image.mean, image.std)
+    levels = msgspec.structs.replace(image, scale=1.0, mean=(), std=())
+    attributes = {
+        "image": msgspec.to_builtins(levels),
+        BYTE_INPUTS: {image.tensor: msgspec.to_builtins(conversion)},
+    }
+    tensors = {image.tensor: TensorSpec("u8", target.spec.shape)}
+    return PortSpec("tensors", tensors, attributes=attributes)
+
+
+def _converts(stage: str | None, spec: TensorSpec, context: PlanContext) -> bool:
+    """Tell whether a stage runs its model in a way that can convert its input."""
+    runs_it = stage is not None and isinstance(context.stages[stage], InferOptions)
+    return runs_it and spec.dtype in CONVERTIBLE
 
 
 def _check_planes(port: PortSpec, target: str, place: str) -> None:

@@ -50,6 +50,7 @@ def test_images_of_several_sizes_merge() -> None:
         PortSpec("t", {"x": TensorSpec("f32", (2, 2))}),
         PortSpec("t", {"x": TensorSpec("u8", (2,))}),
         PortSpec("t", {"x": TensorSpec("u8", (2, 2))}, attributes={"labels": ["a"]}),
+        PortSpec("t", {"x": TensorSpec("u8", (2, 2))}, attributes={"byte_inputs": {"x": {}}}),
     ],
 )
 def test_tensors_that_do_not_fit_together_are_refused(other: PortSpec) -> None:

@@ -10,6 +10,7 @@ from edgert.models.reader import Models
 from edgert.stages.base import PlanContext
 from edgert.stages.harness import opened
 from edgert.stages.infer import Infer, InferOptions
+from edgert.stages.infer_check import refuse_other_inputs
 from edgert.tensor import FrameHeader, PortSpec, TensorSpec
 from tests import models
 
@@ -209,4 +210,73 @@ def test_a_file_that_is_replaced_after_the_plan_is_refused(folder: Path) -> None
     with running(folder) as run:
         models.two_in_two_out(folder / "doubling.onnx")
         with pytest.raises(DeviceError, match="its description has the outputs y"):
+            Infer(run.stage.settings, run.stage.context).open()
+
+
+PICTURE = {"x": TensorSpec("u8", (1, 3, 2, 2))}
+BYTES = {"byte_inputs": {"x": {"layout": "NCHW", "scale": 0.5, "mean": [1.0], "std": []}}}
+
+
+def bytes_arriving(spec: TensorSpec = PICTURE["x"]) -> dict[str, PortSpec]:
+    return {"tensor": PortSpec("tensors", {"x": spec}, 0, BYTES)}
+
+
+@pytest.fixture
+def pictures(tmp_path: Path) -> Path:
+    models.doubling(tmp_path / "doubling.onnx", (1, 3, 2, 2))
+    models.doubling(tmp_path / "whole.onnx", (1, 3, 2, 2), "u8")
+    return tmp_path
+
+
+@pytest.mark.parametrize("device", ["openvino:CPU", "onnxruntime:CPU"])
+def test_the_model_converts_bytes_that_say_how(device: str, pictures: Path) -> None:
+    settings = {"model": "doubling.onnx", "device": device}
+    with opened(Infer, settings, bytes_arriving(), context(pictures)) as run:
+        x = np.full((1, 3, 2, 2), 9, np.uint8)
+        sample = run.feed({"tensor": {"x": x}})["outputs"]
+        assert (sample.tensors["y"] == 7).all()
+    assert run.stage.context.copied_bytes == 0
+
+
+@pytest.mark.parametrize(
+    ("model", "spec", "mend"),
+    [
+        ("doubling.onnx", TensorSpec("u8", (1, 3, 2, 4)), "Write 'convert: here'"),
+        ("doubling.onnx", TensorSpec("i8", (1, 3, 2, 2)), "Write 'convert: here'"),
+        ("whole.onnx", PICTURE["x"], "Write 'convert: here'"),
+    ],
+)
+def test_bytes_that_the_model_cannot_convert_are_refused(
+    model: str, spec: TensorSpec, mend: str, pictures: Path
+) -> None:
+    options = InferOptions(model=model)
+    with pytest.raises(
+        PipelineError, match=r"'x' arrives as [ui]8\[1,3,2,.\], and model"
+    ) as caught:
+        Infer.plan(options, bytes_arriving(spec), context(pictures))
+    assert mend in str(caught.value)
+
+
+def test_bytes_that_do_not_say_how_are_refused(pictures: Path) -> None:
+    with pytest.raises(PipelineError, match=r"'x' arrives as u8\[1,3,2,2\]"):
+        planned(pictures, PICTURE)
+
+
+def test_a_backend_that_does_not_convert_names_the_line_to_add(pictures: Path) -> None:
+    port = bytes_arriving()["tensor"]
+    with (
+        models.session_of("openvino", pictures / "doubling.onnx") as session,
+        pytest.raises(ModelError) as caught,
+    ):
+        refuse_other_inputs(session, port, "stage 'detector'")
+    assert str(caught.value) == (
+        "stage 'detector', model: it wants 'x' as f32[1,3,2,2] there, and u8[1,3,2,2] arrives. "
+        "Write 'convert: here' at the stage that makes it."
+    )
+
+
+def test_another_input_than_planned_is_refused(folder: Path) -> None:
+    with running(folder) as run:
+        models.doubling(folder / "doubling.onnx", (2, 4))
+        with pytest.raises(DeviceError, match=r"wants 'x' as f32\[2,4\] there, and f32\[2,3\]"):
             Infer(run.stage.settings, run.stage.context).open()
