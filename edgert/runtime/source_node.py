@@ -73,7 +73,7 @@ class SourceNode(Node):
         """Wait for credits, else for a slot."""
         if self._ending or not self._gate.is_open():
             return (self._gate.done_fd,)
-        return (self._gate.done_fd, *self._outputs.free_fds)
+        return self._outputs.free_fds  # not for credits: each frame that ends would wake it
 
     def stop(self) -> None:
         """End the stream before its next frame."""

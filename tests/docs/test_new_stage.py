@@ -18,7 +18,7 @@ def test_the_walkthrough_works_as_written(tmp_path: Path) -> None:
     ok, *lines = ran.stdout.splitlines()
     assert ok.startswith("steady.yaml: ok")
     results = [json.loads(line) for line in lines]
-    assert [result["frame"] for result in results] == list(range(20))
+    assert [result["frame"] for result in results] == list(range(60))
     assert not results[0]["detections"]
     assert not results[1]["detections"]
     assert any(result["detections"] for result in results)
