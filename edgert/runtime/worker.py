@@ -11,11 +11,13 @@ import gc
 import logging
 import os
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from edgert.control.channel import WorkerChannel
 from edgert.control.messages import Failed, Finished, InputFault, Log, Ready, SaidFault, Start
 from edgert.device.cores import pin
+from edgert.device.scheduling import work_in_batches
 from edgert.errors import EXIT_BUG, EXIT_DONE, EdgertError, ResourceError, UserError
 from edgert.plan.structs import StagePlan, WorkerOrder
 from edgert.runtime.async_node import AsyncNode
@@ -87,6 +89,8 @@ class Worker:
         try:
             nodes = [self._open(plan, wiring) for plan in self._order.worker.stages]
             reports = {stage.context.name: stage.context.report for stage in self._stages}
+            if not _infers_on_cpu(reports.values()):
+                work_in_batches()
             self._channel.send(Ready(self._name, reports))
             self._wait_start(nodes)
             blocks = [wiring.ledger.stage(stage.context.name) for stage in self._stages]
@@ -165,6 +169,12 @@ class Worker:
 
     def _tell_input_fault(self, error: UserError) -> None:
         self._channel.send(InputFault(self._name, _said(error)))
+
+
+def _infers_on_cpu(reports: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether a stage of this process keeps the cores busy: a model that landed on the CPU."""
+    devices = [report["device"]["actual"] for report in reports if "device" in report]
+    return any(device.endswith(":CPU") for device in devices)
 
 
 def _said(error: EdgertError) -> tuple[SaidFault, ...]:

@@ -53,4 +53,4 @@ def map_boxes(boxes: Array, transform: Affine) -> Array:
 
 def clip_boxes(boxes: Array, width: float, height: float) -> Array:
     """Return boxes cut to 0..width and 0..height; one that lies outside has no area left."""
-    return np.clip(boxes, 0.0, (width, height, width, height))
+    return np.minimum(np.maximum(boxes, 0.0), (width, height, width, height))

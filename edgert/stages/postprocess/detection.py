@@ -128,25 +128,31 @@ class DetectionPostprocess(Stage):
             found = self._sort_out(self._decoder.decode(sample.tensors))
         boxes = map_boxes(found.boxes, header.transform)
         boxes = clip_boxes(boxes, header.width, header.height).astype(np.float32)
-        inside = ((boxes[:, 2] > boxes[:, 0]) & (boxes[:, 3] > boxes[:, 1])).nonzero()[0]
-        count = len(inside)
-        loan.tensor("boxes", (count, 4))[...] = boxes[inside]
-        loan.tensor("scores", (count,))[...] = found.scores[inside]
-        loan.tensor("classes", (count,))[...] = found.classes[inside]
+        inside = (boxes[:, 2:] > boxes[:, :2]).all(1)
+        if not inside.all():
+            boxes = boxes[inside]
+            found = Candidates(boxes, found.scores[inside], found.classes[inside])
+        count = len(boxes)
+        loan.tensor("boxes", (count, 4))[...] = boxes
+        loan.tensor("scores", (count,))[...] = found.scores
+        loan.tensor("classes", (count,))[...] = found.classes
         loan.set_header(header._replace(transform=IDENTITY))
 
     def _sort_out(self, found: Candidates) -> Candidates:
         """Return the best detections: whole boxes of known classes, one for each object."""
-        boxes = np.clip(found.boxes, -self._sane, self._sane)
+        boxes = np.minimum(np.maximum(found.boxes, -self._sane), self._sane)
         classes = found.classes.astype(np.int32) - np.int32(self._head.class_offset)
         is_known = (classes >= 0) & (classes < self._head.classes)
-        is_whole = (boxes[:, 2] > boxes[:, 0]) & (boxes[:, 3] > boxes[:, 1])  # NaN is not
         if not self._has_warned and not is_known.all():
             self._warn(found.classes[~is_known])
-        good = (is_known & is_whole & (found.scores < np.inf)).nonzero()[0]
-        found = Candidates(boxes[good], found.scores[good], classes[good])
-        kept = self._order(found)[: self.settings.max_detections]
-        return Candidates(found.boxes[kept], found.scores[kept], found.classes[kept])
+        is_whole = (boxes[:, 2:] > boxes[:, :2]).all(1)  # NaN is not
+        good = is_known & is_whole & (found.scores < np.inf)
+        if not good.all():
+            boxes, classes = boxes[good], classes[good]
+            found = Candidates(boxes, found.scores[good], classes)
+        kept = self._order(Candidates(boxes, found.scores, classes))
+        kept = kept[: self.settings.max_detections]
+        return Candidates(boxes[kept], found.scores[kept], classes[kept])
 
     def _order(self, found: Candidates) -> Array:
         if not self._decoder.overlaps:

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from edgert.stages.postprocess.candidates import Candidates, corners, without_batch
+from edgert.stages.postprocess.candidates import Candidates, without_batch
 from edgert.stages.postprocess.head import Head
 from edgert.transport.address import Array
 
@@ -37,15 +37,16 @@ class YoloxDecoder:
         np.greater_equal(predictions[:, 4], self._threshold, out=self._mask)
         found = self._mask.nonzero()[0]
         rows = predictions[found]
-        classes = rows[:, 5:].argmax(1)
-        scores = rows[:, 4] * rows[np.arange(len(rows)), classes + 5]
+        of_class = rows[:, 5:]
+        scores = rows[:, 4] * of_class.max(1)
         kept = (scores >= self._threshold).nonzero()[0]
+        rows = rows[kept]
         cells = self._cells[found[kept]]
-        numbers = rows[kept, :4].astype(np.float64)
-        stride = cells[:, 2]
-        width, height = np.exp(np.minimum(numbers[:, 2:], _MAX_EXPONENT)).T * stride
-        x, y = (numbers[:, :2] + cells[:, :2]).T * stride
-        return Candidates(corners(x, y, width, height), scores[kept], classes[kept])
+        stride = cells[:, 2:]
+        half = np.exp(np.minimum(rows[:, 2:4], _MAX_EXPONENT), dtype=np.float64) * (stride * 0.5)
+        centre = (rows[:, :2] + cells[:, :2]) * stride
+        boxes = np.concatenate((centre - half, centre + half), axis=1)
+        return Candidates(boxes, scores[kept], rows[:, 5:].argmax(1))
 
 
 def _cells(width: int, height: int, stride: int) -> Array:
