@@ -150,7 +150,10 @@ def test_what_the_user_can_mend_is_exit_code_2(tmp_path: Path, edgert: Edgert) -
     assert "Traceback" not in done.stderr
 
 
-def test_ended_by_sigterm_it_leaves_nothing(tmp_path: Path) -> None:
+def test_ended_by_sigterm_it_leaves_nothing(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    runtime = tmp_path_factory.mktemp("r")
     file = write_pipeline(tmp_path, chain(tmp_path, count=10**9))
     command = [sys.executable, "-m", "edgert", "bench", "pipeline", str(file), "--seconds", "0.02"]
     with subprocess.Popen(
@@ -159,7 +162,8 @@ def test_ended_by_sigterm_it_leaves_nothing(tmp_path: Path) -> None:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "TMPDIR": str(tmp_path)},
+        # Its temporary folders are looked for; its sockets need a path of less than 107 bytes.
+        env={**os.environ, "TMPDIR": str(tmp_path), "XDG_RUNTIME_DIR": str(runtime)},
     ) as process:
         assert process.stderr is not None
         while process.stderr.readline() != "bench: the whole\n":
