@@ -1,8 +1,10 @@
 """Small ONNX models, and what is needed to run one without a pipeline."""
 
+import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +12,16 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from edgert.backends.base import CompileRequest, Session
+from edgert.backends.base import CompileRequest, Session, Signature
 from edgert.backends.registry import backend
 from edgert.tensor import DTYPES, TensorSpec
 
 Shape = Sequence[int | str]
+SUFFIX = ".onnx"
+# Backends that read another format, and who makes the same models in it.
+OTHER_MAKERS = {"tflite": "tests.tflite_models"}
+# Backends whose API leaves one copy of every input and of every output.
+COPYING = ("tflite",)
 ELEMENTS = {
     name: helper.np_dtype_to_tensor_dtype(np.dtype(theirs)) for name, theirs in DTYPES.items()
 }
@@ -123,6 +130,23 @@ def strings(path: Path) -> Path:
     node = helper.make_node("Identity", ["x"], ["y"])
     text = [helper.make_tensor_value_info(name, TensorProto.STRING, [2]) for name in ("x", "y")]
     return save(path, [node], text[:1], text[1:])
+
+
+def of(name: str) -> Any:
+    """Return the module that makes these models in a format that a backend reads."""
+    return import_module(OTHER_MAKERS[name]) if name in OTHER_MAKERS else sys.modules[__name__]
+
+
+def file(name: str, folder: Path, stem: str = "m") -> Path:
+    """Name a file for a model of a backend."""
+    suffix: str = of(name).SUFFIX
+    return folder / f"{stem}{suffix}"
+
+
+def moved(name: str, model: Session | Signature, inferences: int = 1) -> int:
+    """Say how many bytes a backend has to move: none, or each input and output once."""
+    specs = (*model.inputs.values(), *model.outputs.values())
+    return inferences * sum(spec.nbytes for spec in specs) if name in COPYING else 0
 
 
 def arrays_for(specs: Mapping[str, TensorSpec]) -> dict[str, np.ndarray]:

@@ -7,6 +7,7 @@
     openvino.py     OpenVINO: CPU, GPU, NPU; ONNX, IR, TensorFlow graphs and TFLite
     opcount.py      operators, parameters and MACs of a model that OpenVINO has read
     onnxruntime.py  ONNX Runtime: any provider, never a silent one
+    tflite.py       TFLite: the CPU, and delegates by name or library, with proof of what they took
     emulated.py     a stand-in for an accelerator: fixed latency, replayed outputs
 
 Only ``base``, ``registry``, ``binding`` and ``options`` may be imported where no vendor's library

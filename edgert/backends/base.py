@@ -85,6 +85,8 @@ class DeviceReport(msgspec.Struct, frozen=True):
         runtime: Name and version of the runtime.
         emulated: Whether a stand-in does the work.
         refused: Why each device that was tried before this one refused.
+        placed: How much of the model the device took, where a runtime may split it between the
+            device and the CPU: ``61 of 68 operators``, or ``unknown``.
     """
 
     requested: str
@@ -93,6 +95,7 @@ class DeviceReport(msgspec.Struct, frozen=True):
     runtime: str
     emulated: bool = False
     refused: dict[str, str] = {}
+    placed: str = ""
 
 
 class Session(Protocol):

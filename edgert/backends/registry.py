@@ -19,16 +19,21 @@ ENTRY_POINTS = "edgert.backends"
 BACKENDS = {
     "openvino": "edgert.backends.openvino:OpenVinoBackend",
     "onnxruntime": "edgert.backends.onnxruntime:OnnxRuntimeBackend",
+    "tflite": "edgert.backends.tflite:TfliteBackend",
     "emulated": "edgert.backends.emulated:EmulatedBackend",
 }
-# The vendor's package, which is also the name of our extra.
-VENDORS = {"openvino": "openvino", "onnxruntime": "onnxruntime"}
+# The vendor's modules, one of which must be here; the backend's name is also that of our extra.
+VENDORS = {
+    "openvino": ("openvino",),
+    "onnxruntime": ("onnxruntime",),
+    "tflite": ("ai_edge_litert", "tflite_runtime"),
+}
 # Which runtimes read a format, in the order in which they try a device that names none of them.
 READERS = {
     "onnx": ("openvino", "onnxruntime"),
     "openvino-ir": ("openvino",),
     "tensorflow": ("openvino",),
-    "tflite": ("openvino",),
+    "tflite": ("openvino", "tflite"),
 }
 
 
@@ -39,8 +44,8 @@ def names() -> tuple[str, ...]:
 
 def is_installed(name: str) -> bool:
     """Return whether the vendor's package of a backend is here, without importing it."""
-    vendor = VENDORS.get(name)
-    return vendor is None or importlib.util.find_spec(vendor) is not None
+    vendors = VENDORS.get(name)
+    return vendors is None or any(map(importlib.util.find_spec, vendors))
 
 
 @cache

@@ -63,7 +63,8 @@ def _device(stage: str, device: dict[str, object]) -> str:
         else ""
     )
     precision, runtime = device["precision"], device["runtime"]
-    return f"device of {stage}: {device['actual']}, {precision} ({runtime}){why}"
+    placed = f", {device['placed']}" if device.get("placed") else ""
+    return f"device of {stage}: {device['actual']}{placed}, {precision} ({runtime}){why}"
 
 
 def _memory(summary: Summary) -> str | None:

@@ -21,7 +21,7 @@ def _marked(name: str) -> object:
     return pytest.param(name, marks=missing)
 
 
-REAL = [_marked(name) for name in ("openvino", "onnxruntime")]
+REAL = [_marked(name) for name in ("openvino", "onnxruntime", "tflite")]
 BACKENDS = [*REAL, _marked("emulated")]
 every = pytest.mark.parametrize("name", BACKENDS)
 every_real = pytest.mark.parametrize("name", REAL)
@@ -29,8 +29,8 @@ in_flight = pytest.mark.parametrize("requests", [1, 3])
 
 
 @pytest.fixture
-def doubling(tmp_path: Path) -> Path:
-    return models.doubling(tmp_path / "doubling.onnx")
+def doubling(name: str, tmp_path: Path) -> Path:
+    return models.of(name).doubling(models.file(name, tmp_path, "doubling"))
 
 
 @every
@@ -44,13 +44,13 @@ def test_devices_are_listed_and_the_version_names_the_runtime(name: str) -> None
 @every
 @in_flight
 def test_outputs_are_filled_in_place(name: str, requests: int, tmp_path: Path) -> None:
-    model = models.two_in_two_out(tmp_path / "m.onnx")
+    model = models.of(name).two_in_two_out(models.file(name, tmp_path))
     with models.session_of(name, model, requests=requests, threads=2) as session:
         inputs = {"a": np.full(4, 3, np.float32), "b": np.full(4, 8, np.float32)}
         outputs = models.arrays_for(session.outputs)
         models.infer(session, inputs, outputs)
         assert session.requests == requests
-        assert session.copied_bytes == 0
+        assert session.copied_bytes == models.moved(name, session)
         assert np.abs(outputs["half"]).sum() > 0
         if name != "emulated":
             assert outputs["total"].tolist() == [11] * 4
@@ -59,7 +59,7 @@ def test_outputs_are_filled_in_place(name: str, requests: int, tmp_path: Path) -
 
 @every
 def test_the_signature_is_in_the_models_order(name: str, tmp_path: Path) -> None:
-    model = models.two_in_two_out(tmp_path / "m.onnx")
+    model = models.of(name).two_in_two_out(models.file(name, tmp_path))
     signature = backend(name).signature(str(model), {})
     assert list(signature.inputs) == ["b", "a"]
     assert list(signature.outputs) == ["total", "half"]
@@ -84,7 +84,7 @@ def test_inputs_are_read_where_they_lie_and_may_be_read_only(
             written[:] = number
             models.infer(session, {"x": seen}, outputs)
             assert (outputs["y"] == 2 * number).all()
-        assert session.copied_bytes == 0
+        assert session.copied_bytes == models.moved(name, session, 3)
     os.close(fd)
     os.close(reader_fd)
 
@@ -210,7 +210,7 @@ def test_the_report_says_where_it_runs(name: str, doubling: Path) -> None:
 
 @every
 def test_open_sizes_are_fixed_by_shapes(name: str, tmp_path: Path) -> None:
-    model = models.convolution(tmp_path / "m.onnx", ["n", 3, "h", "w"])
+    model = models.of(name).convolution(models.file(name, tmp_path), ["n", 3, "h", "w"])
     signature = backend(name).signature(str(model), {"x": [1, 3, 8, 10]})
     assert str(signature.inputs["x"]) == "f32[1,3,8,10]"
     assert str(signature.outputs["y"]) == "f32[1,320]"
@@ -219,12 +219,12 @@ def test_open_sizes_are_fixed_by_shapes(name: str, tmp_path: Path) -> None:
         outputs = models.arrays_for(session.outputs)
         models.infer(session, {"x": np.ones((1, 3, 8, 10), np.float32)}, outputs)
         assert np.abs(outputs["y"]).sum() > 0
-        assert session.copied_bytes == 0
+        assert session.copied_bytes == models.moved(name, session)
 
 
 @every
 def test_sizes_that_the_model_declares_can_be_changed(name: str, tmp_path: Path) -> None:
-    model = models.convolution(tmp_path / "m.onnx", [10, 3, 32, 32])
+    model = models.of(name).convolution(models.file(name, tmp_path), [10, 3, 32, 32])
     with models.session_of(name, model, shapes={"x": [1, 3, 4, 4]}) as session:
         assert str(session.inputs["x"]) == "f32[1,3,4,4]"
         assert str(session.outputs["y"]) == "f32[1,64]"
@@ -232,7 +232,7 @@ def test_sizes_that_the_model_declares_can_be_changed(name: str, tmp_path: Path)
 
 @every
 def test_open_sizes_show_in_the_signature_and_cannot_be_compiled(name: str, tmp_path: Path) -> None:
-    model = models.convolution(tmp_path / "m.onnx", ["n", 3, "h", 8])
+    model = models.of(name).convolution(models.file(name, tmp_path), ["n", 3, "h", 8])
     assert backend(name).signature(str(model), {}).inputs["x"].shape == (None, 3, None, 8)
     with (
         pytest.raises(ModelError, match=r"shape: \{x: \[N, 3, N, 8\]\}"),
@@ -246,7 +246,7 @@ def test_open_sizes_show_in_the_signature_and_cannot_be_compiled(name: str, tmp_
 def test_shapes_that_do_not_fit_are_refused(
     name: str, shapes: dict[str, list[int]], tmp_path: Path
 ) -> None:
-    model = models.convolution(tmp_path / "m.onnx", ["n", 3, "h", "w"])
+    model = models.of(name).convolution(models.file(name, tmp_path), ["n", 3, "h", "w"])
     with pytest.raises(ModelError):
         backend(name).signature(str(model), shapes)
 
@@ -256,7 +256,7 @@ def test_shapes_that_do_not_fit_are_refused(
 def test_an_output_of_unknown_size_is_copied_and_counted(
     name: str, requests: int, tmp_path: Path
 ) -> None:
-    model = models.places_of_ones(tmp_path / "m.onnx")
+    model = models.of(name).places_of_ones(models.file(name, tmp_path))
     x = np.array([0, 1, 0, 0, 1, 1], np.float32)
     with models.session_of(name, model, requests=requests) as session:
         assert session.outputs["y"].shape == (1, None)
@@ -282,7 +282,7 @@ def test_an_output_of_unknown_size_is_copied_and_counted(
 def test_an_inference_that_fails_is_told_once_and_the_next_one_works(
     name: str, requests: int, tmp_path: Path
 ) -> None:
-    model = models.fails_on_demand(tmp_path / "m.onnx")
+    model = models.of(name).fails_on_demand(models.file(name, tmp_path))
     x, y = np.ones((2, 3), np.float32), np.zeros((), np.float32)
     with models.session_of(name, model, requests=requests) as session:
         for _ in range(2 * requests):
@@ -294,7 +294,7 @@ def test_an_inference_that_fails_is_told_once_and_the_next_one_works(
 
 @every_real
 def test_a_failure_in_flight_is_told_before_close_returns(name: str, tmp_path: Path) -> None:
-    model = models.fails_on_demand(tmp_path / "m.onnx")
+    model = models.of(name).fails_on_demand(models.file(name, tmp_path))
     x, y = np.ones((2, 3), np.float32), np.zeros((), np.float32)
     ended: list[BaseException | None] = []
     with models.session_of(name, model, requests=2) as session:
@@ -305,36 +305,38 @@ def test_a_failure_in_flight_is_told_before_close_returns(name: str, tmp_path: P
 @every
 @pytest.mark.parametrize("content", [b"", b"hello", b"\x08\x08\x12" + bytes(200)])
 def test_a_file_that_is_no_model_is_refused(name: str, content: bytes, tmp_path: Path) -> None:
-    broken = tmp_path / "broken.onnx"
+    broken = models.file(name, tmp_path, "broken")
     broken.write_bytes(content)
-    with pytest.raises(ModelError, match=r"broken\.onnx"):
+    with pytest.raises(ModelError, match=r"broken\."):
         backend(name).signature(str(broken), {})
 
 
 @every
 def test_a_truncated_model_is_refused(name: str, tmp_path: Path) -> None:
-    model = models.convolution(tmp_path / "m.onnx", [1, 3, 8, 8])
+    model = models.of(name).convolution(models.file(name, tmp_path), [1, 3, 8, 8])
     model.write_bytes(model.read_bytes()[:300])
-    with pytest.raises(ModelError, match=r"m\.onnx"):
+    with pytest.raises(ModelError, match=r"m\."):
         backend(name).signature(str(model), {})
 
 
 @every
 def test_a_missing_model_is_refused(name: str, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="there is no file"):
-        backend(name).compile(CompileRequest(str(tmp_path / "m.onnx"), backend(name).devices()[0]))
+        backend(name).compile(
+            CompileRequest(str(models.file(name, tmp_path)), backend(name).devices()[0])
+        )
 
 
 @every
 def test_an_element_type_that_no_slot_carries_is_refused(name: str, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="string"):
-        backend(name).signature(str(models.strings(tmp_path / "m.onnx")), {})
+        backend(name).signature(str(models.of(name).strings(models.file(name, tmp_path))), {})
 
 
 @every_real
 @pytest.mark.parametrize("dtype", ["f16", "f32", "f64", "i32", "i64", "u8"])
 def test_element_types(name: str, dtype: str, tmp_path: Path) -> None:
-    model = models.doubling(tmp_path / "m.onnx", (2, 2), dtype)
+    model = models.of(name).doubling(models.file(name, tmp_path), (2, 2), dtype)
     with models.session_of(name, model) as session:
         assert session.inputs["x"].dtype == session.outputs["y"].dtype == dtype
         inputs, outputs = models.arrays_for(session.inputs), models.arrays_for(session.outputs)

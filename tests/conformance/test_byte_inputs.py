@@ -30,7 +30,8 @@ def _inferred(name: str, model: Path, x: np.ndarray, **asked: object) -> np.ndar
     with models.session_of(name, model, **asked) as session:
         outputs = models.arrays_for(session.outputs)
         models.infer(session, {"x": x}, outputs)
-        assert session.copied_bytes == 0
+        # The copy, where there is one, is of the values that the bytes became.
+        assert session.copied_bytes == models.moved(name, backend(name).signature(str(model), {}))
         return outputs["y"]
 
 
@@ -43,7 +44,7 @@ def test_bytes_become_what_the_model_wants(
 ) -> None:
     conversion = ByteInput(layout, **numbers)
     shape = PICTURES[layout]
-    model = models.doubling(tmp_path / "m.onnx", shape)
+    model = models.of(name).doubling(models.file(name, tmp_path), shape)
     picture = np.random.default_rng(2).integers(0, 256, shape).astype(np.uint8)
     values = _values(picture, conversion)
     wanted = _inferred(name, model, values.astype(np.float32))
@@ -53,7 +54,7 @@ def test_bytes_become_what_the_model_wants(
 
 @every
 def test_bytes_show_in_the_session_and_not_in_the_signature(name: str, tmp_path: Path) -> None:
-    model = models.convolution(tmp_path / "m.onnx", ["n", 3, "h", "w"])
+    model = models.of(name).convolution(models.file(name, tmp_path), ["n", 3, "h", "w"])
     shapes = {"x": [1, 3, 8, 8]}
     asked = {"shapes": shapes, "bytes": {"x": ByteInput("NCHW", 0.5)}}
     with models.session_of(name, model, **asked) as session:
@@ -69,7 +70,7 @@ def test_bytes_show_in_the_session_and_not_in_the_signature(name: str, tmp_path:
 @every_real
 @in_flight
 def test_bytes_are_read_where_they_lie(name: str, requests: int, tmp_path: Path) -> None:
-    model = models.doubling(tmp_path / "m.onnx", (1, 1, 2, 3))
+    model = models.of(name).doubling(models.file(name, tmp_path), (1, 1, 2, 3))
     asked = {"requests": requests, "bytes": {"x": ByteInput("NCHW", mean=(1.0,))}}
     with models.session_of(name, model, **asked) as session:
         seen = [np.zeros((1, 1, 2, 3), np.uint8) for _ in range(3)]
@@ -83,7 +84,8 @@ def test_bytes_are_read_where_they_lie(name: str, requests: int, tmp_path: Path)
             array.flags.writeable = False
             models.infer(session, {"x": array}, outputs)
             assert (outputs["y"] == 2 * (20 * turn - 1)).all()
-        assert session.copied_bytes == 0
+        own = backend(name).signature(str(model), {})
+        assert session.copied_bytes == models.moved(name, own, 9)
 
 
 @pytest.mark.skipif(not is_installed("emulated"), reason="emulated is not installed")
@@ -103,7 +105,7 @@ def test_an_emulated_device_replays_the_same_for_bytes(from_file: bool, tmp_path
 
 @every
 def test_other_inputs_stay_as_they_are(name: str, tmp_path: Path) -> None:
-    model = models.blending(tmp_path / "m.onnx")
+    model = models.of(name).blending(models.file(name, tmp_path))
     with models.session_of(name, model, bytes={"a": ByteInput("NCHW")}) as session:
         assert [str(spec) for spec in session.inputs.values()] == ["f32[1,1,2,2]", "u8[1,1,2,2]"]
         assert list(session.inputs) == ["b", "a"]
@@ -116,7 +118,7 @@ def test_other_inputs_stay_as_they_are(name: str, tmp_path: Path) -> None:
 
 @every_real
 def test_bytes_reach_half_floats(name: str, tmp_path: Path) -> None:
-    model = models.doubling(tmp_path / "m.onnx", (1, 1, 2, 3), "f16")
+    model = models.of(name).doubling(models.file(name, tmp_path), (1, 1, 2, 3), "f16")
     x = np.full((1, 1, 2, 3), 200, np.uint8)
     found = _inferred(name, model, x, bytes={"x": ByteInput("NCHW", 0.25, (1.0,), (2.0,))})
     assert found.dtype == np.float16
@@ -135,14 +137,14 @@ def test_bytes_reach_half_floats(name: str, tmp_path: Path) -> None:
 def test_bytes_that_cannot_become_an_input_are_refused(
     name: str, given: dict[str, ByteInput], said: str, tmp_path: Path
 ) -> None:
-    model = models.doubling(tmp_path / "m.onnx", (1, 3, 2, 2))
+    model = models.of(name).doubling(models.file(name, tmp_path), (1, 3, 2, 2))
     with pytest.raises(ModelError, match=said), models.session_of(name, model, bytes=given):
         pass
 
 
 @every
 def test_bytes_do_not_become_whole_numbers(name: str, tmp_path: Path) -> None:
-    model = models.doubling(tmp_path / "m.onnx", (1, 3, 2, 2), "i32")
+    model = models.of(name).doubling(models.file(name, tmp_path), (1, 3, 2, 2), "i32")
     with (
         pytest.raises(ModelError, match=r"cannot become its input 'x', which is i32\[1,3,2,2\]"),
         models.session_of(name, model, bytes={"x": ByteInput("NCHW")}),

@@ -28,7 +28,7 @@ def test_parse_device(text: str, expected: tuple[str | None, str]) -> None:
     ("text", "message"),
     [
         ("openvini:CPU", "there is no backend of that name. Did you mean 'openvino'"),
-        ("zzz:CPU", "There are: openvino, onnxruntime, emulated"),
+        ("zzz:CPU", "There are: openvino, onnxruntime, tflite, emulated"),
         ("AUTO:NPU,CPU", "chooses by itself"),
         ("openvino:", "no device is named"),
         ("", "no device is named"),

@@ -1,0 +1,179 @@
+"""A TFLite model in a pool of interpreters, each with the thread that runs it.
+
+TFLite reads and writes memory of its own: every input and every output is copied once, into and
+out of the interpreter's own tensors, and counted. LiteRT's newer API (``CompiledModel``) can write
+an output over memory of ours, but refuses inputs of more than one dimension there (2.3.0) and
+takes no delegates by library: the copy it would save is 0.05 ms of YOLOX-nano's 30.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from edgert.backends.base import ByteInput, DeviceReport, Done, Fit, Signature, Targets, Tensors
+from edgert.backends.binding import Port, open_names, ports, write_open
+from edgert.backends.byte_input import factor_and_offset
+from edgert.backends.tflite_model import named
+from edgert.backends.tflite_runtime import ERRORS, reason
+from edgert.errors import FrameLostError, RunError
+from edgert.tensor import TensorSpec
+from edgert.transport.address import Array
+
+Write = Callable[[Array, Array], None]
+_Job = tuple[list[Array], dict[str, "Array | Fit"], Done]
+
+
+class _Feed(msgspec.Struct):
+    """How one input gets into an interpreter: where it is, and what writes it there."""
+
+    tensor: Callable[[], Array]
+    write: Write
+
+
+class _Request:
+    """One interpreter with its tensors allocated."""
+
+    def __init__(
+        self, interpreter: Any, own: Signature, conversions: Mapping[str, ByteInput]
+    ) -> None:
+        self.interpreter = interpreter
+        inputs = named(interpreter.get_input_details(), "input")
+        outputs = named(interpreter.get_output_details(), "output")
+        self._feeds = [
+            _Feed(interpreter.tensor(inputs[name]["index"]), writer(spec, conversions.get(name)))
+            for name, spec in own.inputs.items()
+        ]
+        self._results = {name: interpreter.tensor(outputs[name]["index"]) for name in own.outputs}
+
+    def run(self, given: Sequence[Array], targets: Mapping[str, Array | Fit]) -> int:
+        """Run one inference; return how many bytes were moved for it.
+
+        No view of a tensor may outlive its line: TFLite refuses to run while there is one.
+        """
+        copied = 0
+        for feed, array in zip(self._feeds, given, strict=True):
+            view = feed.tensor()
+            feed.write(view, array)
+            copied += view.nbytes
+            del view
+        self.interpreter.invoke()
+        for name, target in targets.items():
+            copied += write_open(name, self._results[name](), target)
+        return copied
+
+
+class TfliteSession:
+    """A pool of interpreters; see ``edgert.backends.base.Session``.
+
+    With one request ``start`` runs the inference itself and calls ``done`` before it returns.
+    """
+
+    def __init__(
+        self,
+        interpreters: Sequence[Any],
+        own: Signature,
+        seen: Signature,
+        conversions: Mapping[str, ByteInput],
+        device: DeviceReport,
+    ) -> None:
+        self.inputs = seen.inputs
+        self.outputs = seen.outputs
+        self.device = device
+        self.copied_bytes = 0
+        self.requests = len(interpreters)
+        self._inputs = ports(device.actual, seen.inputs)
+        self._outputs = ports(device.actual, seen.outputs)
+        self._open = open_names(seen.outputs)
+        self._pool = [_Request(interpreter, own, conversions) for interpreter in interpreters]
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        workers = self._pool if self.requests > 1 else []
+        self._threads = [
+            threading.Thread(target=self._work, args=(request,), name="tflite", daemon=True)
+            for request in workers
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def start(self, inputs: Tensors, outputs: Targets, done: Done) -> None:
+        """Begin one inference on the caller's memory."""
+        given = [_fitting(port, inputs) for port in self._inputs]
+        targets: dict[str, Array | Fit] = {
+            port.name: _fitting(port, outputs) for port in self._outputs
+        }
+        for name in self._open:
+            targets[name] = outputs[name]
+        if self._threads:
+            self._jobs.put((given, targets, done))
+        else:
+            done(self._run(self._pool[0], given, targets))
+
+    def close(self) -> None:
+        """Wait for what is in flight and give everything back."""
+        for _ in self._threads:
+            self._jobs.put(None)
+        for thread in self._threads:
+            thread.join()
+        self._threads.clear()
+        self._pool.clear()
+
+    def _work(self, request: _Request) -> None:
+        while (job := self._jobs.get()) is not None:
+            error, done = self._run(request, job[0], job[1]), job[2]
+            # Neither ``done`` nor the next wait must meet what the caller has to get back.
+            del job
+            done(error)
+            del done, error
+
+    def _run(
+        self, request: _Request, given: Sequence[Array], targets: Mapping[str, Array | Fit]
+    ) -> RunError | FrameLostError | None:
+        try:
+            copied = request.run(given, targets)
+        except FrameLostError as lost:
+            # Its traceback holds a view of a tensor, see ``_Request.run``.
+            return lost.with_traceback(None)
+        except ERRORS as failed:
+            return RunError(self.device.actual, f"an inference failed: {reason(failed)}")
+        with self._lock:
+            self.copied_bytes += copied
+        return None
+
+
+def writer(own: TensorSpec, conversion: ByteInput | None) -> Write:
+    """Return what writes an array into the interpreter's tensor, bytes converted on the way."""
+    values = None if conversion is None else factor_and_offset(conversion)
+    if values is None:
+        return np.copyto
+    factor, offset = values
+    if not offset.any():
+        return partial(_scale, factor)
+    # Half floats get rounded once, at the end.
+    floats = np.empty([size or 0 for size in own.shape], np.float32) if own.dtype == "f16" else None
+    return partial(_scale_and_shift, factor, offset, floats)
+
+
+def _scale(factor: Array, view: Array, given: Array) -> None:
+    np.multiply(given, factor, out=view, casting="same_kind")
+
+
+def _scale_and_shift(
+    factor: Array, offset: Array, floats: Array | None, view: Array, given: Array
+) -> None:
+    product = view if floats is None else floats
+    np.multiply(given, factor, out=product)
+    np.add(product, offset, out=view, casting="same_kind")
+
+
+def _fitting(port: Port, arrays: Tensors | Targets) -> Array:
+    port.address(arrays)  # proves that it fits
+    array = arrays[port.name]
+    assert isinstance(array, np.ndarray)  # noqa: S101  proved above
+    return array
