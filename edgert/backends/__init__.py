@@ -9,7 +9,9 @@
     onnxruntime.py  ONNX Runtime: any provider, never a silent one
     tflite.py       TFLite: the CPU, and delegates by name or library, with proof of what they took
     emulated.py     a stand-in for an accelerator: fixed latency, replayed outputs
+    survey.py       what each runtime really has here, asked and tried in children
+    trial_model.py  the small model that it tries accelerators with
 
-Only ``base``, ``registry``, ``binding`` and ``options`` may be imported where no vendor's library
-must be loaded.
+Only ``base``, ``registry``, ``binding``, ``options`` and ``survey`` may be imported where no
+vendor's library must be loaded.
 """

@@ -8,7 +8,7 @@ imports its vendor's library, and is imported only in the process that uses it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
@@ -98,6 +98,18 @@ class DeviceReport(msgspec.Struct, frozen=True):
     placed: str = ""
 
 
+class DeviceFacts(msgspec.Struct, frozen=True):
+    """What a runtime says of one of its devices; empty where it says nothing.
+
+    Attributes:
+        name: What the hardware is called.
+        driver: Version of its driver.
+    """
+
+    name: str = ""
+    driver: str = ""
+
+
 class Session(Protocol):
     """A compiled model and its pool of requests. Nothing is created per inference."""
 
@@ -164,4 +176,13 @@ class Backend(Protocol):
             DeviceError: The device is not here or refuses the model; the reason in its words.
             ModelError: The file is not a model this runtime reads.
         """
+        ...
+
+
+@runtime_checkable
+class DescribesDevices(Protocol):
+    """A backend that can say more of its devices than their names: ``edgert devices`` shows it."""
+
+    def describe(self, device: str) -> DeviceFacts:
+        """Return the facts of a device that ``devices()`` names."""
         ...

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from edgert.backends.base import CompileRequest, DeviceReport, Signature
+from edgert.backends.base import CompileRequest, DeviceFacts, DeviceReport, Signature
 from edgert.backends.binding import refuse_open_inputs
 from edgert.backends.byte_input import with_bytes
 from edgert.backends.opcount import OperatorCount, count_operators
@@ -42,6 +42,13 @@ class OpenVinoBackend:
         """Devices that are really here (a plugin that loads proves nothing)."""
         return tuple(self._core.available_devices)
 
+    def describe(self, device: str) -> DeviceFacts:
+        """What the hardware is called, and for an NPU its driver's version."""
+        return DeviceFacts(
+            self._property(device, "FULL_DEVICE_NAME"),
+            self._property(device, "NPU_DRIVER_VERSION") if device.startswith("NPU") else "",
+        )
+
     def signature(self, path: str, shapes: Mapping[str, list[int]]) -> Signature:
         """Read a model's inputs and outputs after fixing ``shapes``."""
         return _signature_of(self._read(path, shapes), path)
@@ -68,6 +75,12 @@ class OpenVinoBackend:
         compiled = self._compile(model, request, self._config(request, place), place)
         report = self._report(compiled, request, place)
         return OpenVinoSession(compiled, seen, report, request.requests)
+
+    def _property(self, device: str, name: str) -> str:
+        try:
+            return str(self._core.get_property(device, name)).strip()
+        except RuntimeError:  # a device need not have it
+            return ""
 
     def _require(self, device: str, place: str) -> None:
         here = self.devices()

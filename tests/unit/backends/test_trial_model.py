@@ -1,0 +1,22 @@
+"""The model that devices are tried with, as the package ``onnx`` reads it."""
+
+from __future__ import annotations
+
+import pytest
+
+from edgert.backends import survey
+from edgert.backends.trial_model import SHAPE, trial_model
+
+
+def test_it_is_a_valid_model():
+    onnx = pytest.importorskip("onnx")
+    model = onnx.load_from_string(trial_model())
+    onnx.checker.check_model(model, full_check=True)
+    (value,) = model.graph.output
+    assert tuple(size.dim_value for size in value.type.tensor_type.shape.dim) == SHAPE
+
+
+@pytest.mark.parametrize("name", ["openvino", "onnxruntime"])
+def test_it_runs_and_is_right(name):
+    pytest.importorskip(name)
+    assert survey.prove(name, "CPU") is False
