@@ -20,6 +20,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "plan": ("edgert.cli.plan", "Show workers, cores, rings and devices of a pipeline."),
     "schema": ("edgert.cli.schema", "Print the JSON schema of pipeline files."),
     "models": ("edgert.cli.models", "List, pull and inspect models."),
+    "devices": ("edgert.cli.devices", "Show CPU, accelerators and runtimes, and what is missing."),
     "bench": ("edgert.cli.bench", "Measure links and pipelines."),
 }
 
