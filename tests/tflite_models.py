@@ -23,8 +23,6 @@ _TYPES = {
     "bool": schema.TensorType.BOOL,
     "string": schema.TensorType.STRING,
 }
-# Whose kernel wants options, and the versions in which a kernel knows what is used of it here.
-_VERSIONS = {"CAST": 7, "ADD": 4}
 
 
 class Graph:
@@ -104,7 +102,7 @@ class Model:
             if number == schema.BuiltinOperator.CUSTOM:
                 entry.customCode = name.encode()
             entry.builtinCode, entry.deprecatedBuiltinCode = number, min(number, 127)
-            entry.version = _VERSIONS.get(name, 1)
+            entry.version = 1
             self.parts.operatorCodes.append(entry)
             self._codes.append(name)
         return self._codes.index(name)

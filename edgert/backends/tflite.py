@@ -33,7 +33,8 @@ class TfliteOptions(msgspec.Struct, frozen=True):
     Attributes:
         xnnpack: Whether XNNPACK computes on the CPU. Beside a delegate it is off: what the
             delegate took could not be told from what XNNPACK took.
-        delegate: Options of the delegate's own.
+        delegate: Options of the delegate's own; they say nothing to the CPU, which may be the
+            next device to be tried.
     """
 
     xnnpack: bool | None = None
@@ -105,8 +106,6 @@ class TfliteBackend:
 
 def _options(request: CompileRequest, delegate: Delegate | None, place: str) -> TfliteOptions:
     options = read_options(TfliteOptions, request.options, place)
-    if delegate is None and options.delegate:
-        raise DeviceError(f"{place}, options, delegate", "the CPU has no delegate")
     if delegate is not None and options.xnnpack:
         raise DeviceError(
             f"{place}, options, xnnpack",
