@@ -74,11 +74,11 @@ def _judge(each: Accelerator, seen: Sequence[Accelerator], runtimes: Runtimes) -
         return _finding(each, *blocked, usable=False)
     devices = dict(_devices_for(each.kind.uses, runtimes))
     by = tuple(name for name, device in devices.items() if device.usable)
-    alike = [other for other in seen if other.is_permitted and other.kind.uses == each.kind.uses]
-    if by and len(by) < len(alike):
-        reason = (
-            f"{', '.join(by)} stands for one of the {len(alike)} that are here: not known which"
-        )
+    alike = sum(other.is_permitted and other.kind.uses == each.kind.uses for other in seen)
+    # Two names of one runtime, such as CUDA and Tensorrt, may mean the same card.
+    most = max(sum(_is_meant(name, use) for name in by) for use in each.kind.uses)
+    if by and most < alike:
+        reason = f"{', '.join(by)} stands for {most} of the {alike} here: not known for which"
         return _finding(each, reason, "", usable=None)
     if by:
         return _finding(each, "", "", usable=True, by=by)
@@ -90,7 +90,8 @@ def _what_blocks(each: Accelerator) -> tuple[str, str] | None:
     if not each.node:
         return "the kernel gives it no node in /dev", each.kind.driver
     if not each.has_node:
-        mend = f"In a container, start it with --device {each.node}; else: {each.kind.driver}"
+        otherwise = f"{each.kind.driver[0].lower()}{each.kind.driver[1:]}"
+        mend = f"In a container, start it with --device {each.node}; otherwise {otherwise}"
         return f"{each.node} is not there", mend
     if not each.is_permitted:
         return f"this user may not open {each.node}", each.permission_mend
@@ -100,15 +101,19 @@ def _what_blocks(each: Accelerator) -> tuple[str, str] | None:
 
 
 def _devices_for(uses: Sequence[str], runtimes: Runtimes) -> Iterator[tuple[str, DeviceState]]:
-    """Yield the devices that ``uses`` names; with two GPUs, ``GPU`` names GPU.0 and GPU.1."""
+    """Yield the devices of real hardware that ``uses`` names."""
     for runtime in runtimes:
         if isinstance(runtime, MissingRuntime):
             continue
         for device in runtime.devices:
             name = f"{runtime.name}:{device.device}"
-            is_meant = any(name == use or name.startswith(f"{use}.") for use in uses)
-            if is_meant and not device.emulated:
+            if not device.emulated and any(_is_meant(name, use) for use in uses):
                 yield name, device
+
+
+def _is_meant(name: str, use: str) -> bool:
+    """Return whether ``use`` means a device: with two GPUs, ``GPU`` means GPU.0 and GPU.1."""
+    return name == use or name.startswith(f"{use}.")
 
 
 def _why_no_runtime(

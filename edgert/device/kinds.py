@@ -34,6 +34,7 @@ class Kind(NamedTuple):
     usb: tuple[str, ...] = ()
 
 
+_GPU_DELEGATE = "Build libtensorflowlite_gpu_delegate.so from TensorFlow Lite's sources"
 _EDGE_TPU_LIBRARY = "Install libedgetpu1-std (libedgetpu.so.1)"
 # The last two are for whatever else has such a node.
 KINDS = (
@@ -130,6 +131,20 @@ KINDS = (
         # A node whose name ends in -secure is the same processor again, for signed code.
         nodes=("fastrpc-cdsp", "fastrpc-cdsp[0-9]"),
         drivers=("fastrpc",),
+    ),
+    Kind(
+        "Arm Mali GPU",
+        "Start a kernel with Arm's mali driver",
+        uses=("tflite:gpu",),
+        library=_GPU_DELEGATE,
+        nodes=("mali[0-9]*",),
+    ),
+    Kind(
+        "Qualcomm Adreno GPU",
+        "Start a kernel with the kgsl driver",
+        uses=("tflite:gpu",),
+        library=_GPU_DELEGATE,
+        nodes=("kgsl-3d0",),
     ),
     Kind("GPU", "Load its driver", nodes=("dri/renderD*",)),
     Kind("accelerator", "Load its driver", nodes=("accel/accel*",)),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from edgert.backends.survey import DeviceState, MissingRuntime, Runtime
@@ -113,10 +116,18 @@ def test_two_gpus_of_which_one_is_listed_are_not_known():
     gpus = [seen("Intel GPU", f"/dev/dri/renderD{n}") for n in (128, 129)]
     found = judge(gpus, [openvino(DeviceState("GPU", usable=True, proof="ran"))])
     assert [each.usable for each in found] == [None, None]
-    assert "one of the 2" in found[0].reason
+    assert "stands for 1 of the 2" in found[0].reason
     closed = gpus[1]._replace(is_permitted=False, permission_mend="mend")
     found = judge([gpus[0], closed], [openvino(DeviceState("GPU", usable=True, proof="ran"))])
     assert [each.usable for each in found] == [True, False]
+
+
+def test_two_names_for_one_card_are_not_two_cards():
+    names = [DeviceState(name, usable=True, proof="ran") for name in ("CUDA", "Tensorrt")]
+    runtime = Runtime("onnxruntime", "onnxruntime 1", (CPU, *names))
+    cards = [seen("NVIDIA GPU", f"/dev/nvidia{n}") for n in (0, 1)]
+    assert judge(cards[:1], [runtime])[0].by == ("onnxruntime:CUDA", "onnxruntime:Tensorrt")
+    assert [each.usable for each in judge(cards, [runtime])] == [None, None]
 
 
 def test_every_kind_says_what_is_missing():
@@ -126,3 +137,13 @@ def test_every_kind_says_what_is_missing():
         assert found.mend
         assert each.driver
         assert bool(each.uses) == bool(each.library)
+
+
+def test_whoever_asks_loads_no_runtime():
+    code = (
+        "import sys; from edgert import inventory; inventory.take();"
+        "print({'openvino', 'onnxruntime', 'onnx', 'cv2', 'ai_edge_litert'} & set(sys.modules))"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    assert done.stdout == "set()\n"

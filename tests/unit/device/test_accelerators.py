@@ -53,6 +53,8 @@ def test_the_driver_tells_what_a_node_is(tmp_path, name, kind, driver, expected)
         ("rknpu", "Rockchip NPU"),
         ("fastrpc-cdsp", "Qualcomm Hexagon"),
         ("nvidia0", "NVIDIA GPU"),
+        ("mali0", "Arm Mali GPU"),
+        ("kgsl-3d0", "Qualcomm Adreno GPU"),
     ],
 )
 def test_a_node_of_a_name_of_its_own(tmp_path, name, expected):
