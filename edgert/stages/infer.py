@@ -77,7 +77,7 @@ class InferOptions(StageOptions):
 
 
 class Infer(AsyncStage):
-    """Run a model on the tensors of a frame, in place: no byte is copied on either side."""
+    """Run a model on the tensors of a frame, in place where the runtime can (TFLite cannot)."""
 
     inputs: ClassVar[Mapping[str, str]] = {"tensor": "tensors"}
     outputs: ClassVar[Mapping[str, str]] = {"outputs": "tensors"}

@@ -17,6 +17,7 @@ from tests import models
         ("GPU.1", (None, "GPU.1")),
         ("openvino:NPU", ("openvino", "NPU")),
         ("emulated:NPU", ("emulated", "NPU")),
+        ("tflite:external:/lib/a.so", ("tflite", "external:/lib/a.so")),
         (" onnxruntime:CPU ", ("onnxruntime", "CPU")),
     ],
 )
@@ -42,6 +43,7 @@ def test_parse_device_refuses(text: str, message: str) -> None:
 def test_candidates() -> None:
     assert registry.candidates("NPU", "onnx") == ("openvino", "onnxruntime")
     assert registry.candidates("NPU", "tensorflow") == ("openvino",)
+    assert registry.candidates("edgetpu", "tflite") == ("openvino", "tflite")
     assert registry.candidates("onnxruntime:CPU", "onnx") == ("onnxruntime",)
     assert registry.candidates("emulated:NPU", "tflite") == ("emulated",)
     assert registry.candidates("NPU", "no-such-format") == ()
