@@ -20,6 +20,7 @@ Shape = Sequence[int | str]
 SUFFIX = ".onnx"
 # Backends that read another format, and who makes the same models in it.
 OTHER_MAKERS = {"tflite": "tests.tflite_models"}
+NEEDS = {"tflite": "ai_edge_litert"}  # tflite-runtime has no schema to make them by
 # Backends whose API leaves one copy of every input and of every output.
 COPYING = ("tflite",)
 ELEMENTS = {

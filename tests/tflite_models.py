@@ -47,7 +47,9 @@ class Graph:
         tensor.shape = [size if isinstance(size, int) else 1 for size in shape]
         if any(isinstance(size, str) for size in shape):
             tensor.shapeSignature = [size if isinstance(size, int) else -1 for size in shape]
-        tensor.type, tensor.name, tensor.buffer = _TYPES[dtype], name.encode(), buffer
+        # OpenVINO tells tensors apart by their names.
+        unique = name or f"{len(self.model.parts.subgraphs)}/{len(self.parts.tensors)}"
+        tensor.type, tensor.name, tensor.buffer = _TYPES[dtype], unique.encode(), buffer
         if quantised:
             tensor.quantization = schema.QuantizationParametersT()
             tensor.quantization.scale, tensor.quantization.zeroPoint = [quantised], [0]
@@ -106,6 +108,12 @@ class Model:
             self.parts.operatorCodes.append(entry)
             self._codes.append(name)
         return self._codes.index(name)
+
+    def note(self, key: str, content: bytes) -> None:
+        """Add metadata."""
+        entry = schema.MetadataT()
+        entry.name, entry.buffer = key.encode(), self.buffer(content)
+        self.parts.metadata = [entry]
 
     def save(self, path: Path) -> Path:
         builder = flatbuffers.Builder(1024)
@@ -225,9 +233,11 @@ def foreign(path: Path) -> Path:
     return model.save(path)
 
 
-def chain(path: Path) -> Path:
+def chain(path: Path, metadata: str = "") -> Path:
     """Y = 2 * x * (2 * x), x f32 [4]: an ADD and a MUL."""
     model = Model()
+    if metadata:
+        model.note(metadata, b"fp16")
     g = model.graph
     x = g.input("x", [4])
     double = g.add("ADD", [x, x], g.tensor([4]), schema.AddOptionsT())

@@ -14,7 +14,13 @@ from edgert.backends.binding import refuse_open_inputs
 from edgert.backends.byte_input import with_bytes
 from edgert.backends.options import read_options
 from edgert.backends.tflite_delegates import Delegate, Placement
-from edgert.backends.tflite_model import allocate, fix_shapes, open_model, signature_of
+from edgert.backends.tflite_model import (
+    allocate,
+    fix_shapes,
+    may_be_rounded,
+    open_model,
+    signature_of,
+)
 from edgert.backends.tflite_runtime import (
     ERRORS,
     reason,
@@ -69,12 +75,11 @@ class TfliteBackend:
         place = f"{self.name}:{request.device}"
         delegate = self._delegate(request.device, place)
         options = _options(request, delegate, place)
-        name = Path(request.path).name
-        refuse_open_inputs(name, self.signature(request.path, request.shapes).inputs)
         pool = [_interpreter(request, delegate, options, place) for _ in range(request.requests)]
         own = signature_of(pool[0], request.shapes, request.path, allocated=True)
-        seen = with_bytes(own, request.bytes, name)
-        report = self._report(pool[0], request.device, delegate, own)
+        seen = with_bytes(own, request.bytes, Path(request.path).name)
+        precision = "unknown" if delegate else _precision_on_cpu(own, request.path)
+        report = self._report(pool[0], request.device, delegate, precision)
         return TfliteSession(pool, own, seen, request.bytes, report)
 
     def _delegate(self, device: str, place: str) -> Delegate | None:
@@ -91,17 +96,17 @@ class TfliteBackend:
         return found
 
     def _report(
-        self, interpreter: Any, device: str, delegate: Delegate | None, own: Signature
+        self, interpreter: Any, device: str, delegate: Delegate | None, precision: str
     ) -> DeviceReport:
         place = f"{self.name}:{device}"
         if delegate is None:
             actual = f"{self.name}:{_CPU}"
             requested = actual if device.upper() == _CPU else place
-            return DeviceReport(requested, actual, _precision_of(own), self.version())
+            return DeviceReport(requested, actual, precision, self.version())
         found = delegates.placement(interpreter)
         actual = f"{self.name}:{_landed(found, device, place)}"
         placed = "unknown" if found is None else str(found)
-        return DeviceReport(place, actual, "unknown", self.version(), placed=placed)
+        return DeviceReport(place, actual, precision, self.version(), placed=placed)
 
 
 def _options(request: CompileRequest, delegate: Delegate | None, place: str) -> TfliteOptions:
@@ -124,6 +129,8 @@ def _interpreter(
     try:
         interpreter = open_model(request.path, threads, xnnpack=xnnpack, delegates=loaded)
         fix_shapes(interpreter, request.shapes, request.path)
+        own = signature_of(interpreter, request.shapes, request.path, allocated=False)
+        refuse_open_inputs(Path(request.path).name, own.inputs)
         interpreter.allocate_tensors()
     except ERRORS as error:
         raise DeviceError(place, f"it refuses the model: {reason(error)}") from error
@@ -142,7 +149,7 @@ def _landed(found: Placement | None, device: str, place: str) -> str:
     return device if found.taken == found.of else f"{device},{_CPU}"
 
 
-def _precision_of(own: Signature) -> str:
+def _precision_on_cpu(own: Signature, path: str) -> str:
     # TFLite computes in the graph's own types; what is inside of a quantised one it does not say.
     found = {spec.dtype for spec in (*own.inputs.values(), *own.outputs.values())}
-    return "f32" if found == {"f32"} else "unknown"
+    return "f32" if found == {"f32"} and not may_be_rounded(path) else "unknown"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from edgert.errors import ModelError
 from edgert.tensor import DTYPES, TensorSpec
 
 _OURS = {theirs: ours for ours, theirs in DTYPES.items()}
+_REDUCED_PRECISION = b"reduced_precision_support"  # the key of the model's metadata
 _STRINGS = ("bytes", "object", "str")
 
 
@@ -114,6 +116,12 @@ def named(details: Sequence[Mapping[str, Any]], kind: str) -> dict[str, Mapping[
         name = detail["name"].removesuffix(":0")
         found[name if name and name not in found else f"{kind}{number}"] = detail
     return found
+
+
+def may_be_rounded(path: str) -> bool:
+    """Return whether a model lets XNNPACK compute in f16, which it then does where the CPU can."""
+    with Path(path).open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
+        return content.find(_REDUCED_PRECISION) >= 0
 
 
 def declared(detail: Mapping[str, Any]) -> list[int]:

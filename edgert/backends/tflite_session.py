@@ -12,7 +12,7 @@ import queue
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import numpy as np
@@ -173,7 +173,5 @@ def _scale_and_shift(
 
 
 def _fitting(port: Port, arrays: Tensors | Targets) -> Array:
-    port.address(arrays)  # proves that it fits
-    array = arrays[port.name]
-    assert isinstance(array, np.ndarray)  # noqa: S101  proved above
-    return array
+    port.address(arrays)  # proves that it is an array, and fits
+    return cast("Array", arrays[port.name])

@@ -1,6 +1,7 @@
 """One network on every runtime finds the same things in real frames."""
 
 from collections.abc import Iterator
+from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import cv2
 import numpy as np
 import pytest
 
-from edgert.backends.registry import is_installed
+from edgert.backends.registry import backend, is_installed
 from tests import models
 
 RUNTIMES = ("openvino", "onnxruntime", "tflite")
@@ -18,7 +19,8 @@ STRIDES = (8, 16, 32)
 THRESHOLD = 0.3
 
 pytestmark = pytest.mark.skipif(
-    not all(map(is_installed, RUNTIMES)), reason=f"needs {', '.join(RUNTIMES)}"
+    not all(map(is_installed, RUNTIMES)) or find_spec(models.NEEDS["tflite"]) is None,
+    reason=f"needs {', '.join(RUNTIMES)}",
 )
 
 
@@ -85,6 +87,33 @@ def _agreement(
     overlap = _overlap(ours[0][seen], theirs[0][seen])
     same = (overlap > 0.98) & (np.abs(ours[1] - theirs[1])[seen] <= 0.01)
     return float(same.mean()), len(same)
+
+
+@pytest.mark.parametrize(
+    ("kind", "arguments", "shapes"),
+    [
+        ("doubling", [(2, 3), "u8"], {}),
+        ("two_in_two_out", [], {}),
+        ("convolution", [["n", 3, "h", "w"]], {"x": [1, 3, 6, 8]}),
+    ],
+)
+def test_tflite_files_look_the_same_to_both_runtimes(
+    kind: str, arguments: list[object], shapes: dict[str, list[int]], tmp_path: Path
+) -> None:
+    model = getattr(models.of("tflite"), kind)(tmp_path / "m.tflite", *arguments)
+    ours, theirs = (backend(name).signature(str(model), shapes) for name in ("tflite", "openvino"))
+    assert ours == theirs
+    assert list(ours.inputs) == list(theirs.inputs)
+    assert list(ours.outputs) == list(theirs.outputs)
+
+
+def test_published_tflite_models_look_the_same_to_both_runtimes(assets: Path) -> None:
+    files = sorted((assets / "models").glob("*.tflite"))
+    if not files:
+        pytest.skip("no TFLite models among the test assets")
+    for file in files:
+        ours, theirs = (backend(name).signature(str(file), {}) for name in ("tflite", "openvino"))
+        assert ours == theirs
 
 
 def test_one_file_is_the_same_on_two_runtimes(

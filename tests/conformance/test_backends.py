@@ -5,6 +5,7 @@ import os
 import sys
 import threading
 from collections import Counter
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,9 @@ from tests import models
 
 
 def _marked(name: str) -> object:
-    missing = pytest.mark.skipif(not is_installed(name), reason=f"{name} is not installed")
+    needs = models.NEEDS.get(name)
+    absent = not is_installed(name) or (needs is not None and find_spec(needs) is None)
+    missing = pytest.mark.skipif(absent, reason=f"{needs or name} is not installed")
     return pytest.param(name, marks=missing)
 
 

@@ -12,9 +12,9 @@ from edgert.backends.registry import backend
 from edgert.errors import DeviceError, ModelError
 from tests import models
 
-lite = pytest.importorskip("ai_edge_litert", reason="needs ai-edge-litert")
+pytest.importorskip("ai_edge_litert", reason="needs ai-edge-litert: it brings the schema")
 
-from tests import tflite_models  # noqa: E402  it needs the schema that the library brings
+from tests import tflite_models  # noqa: E402  it needs the schema
 
 ADD, MUL = 0, 18
 
@@ -153,6 +153,26 @@ def test_one_request_is_done_before_start_returns(doubling: Path) -> None:
             models.arrays_for(session.inputs), models.arrays_for(session.outputs), ended.append
         )
         assert ended == [None]
+
+
+def test_a_model_that_allows_half_floats_is_not_called_f32(tmp_path: Path) -> None:
+    model = tflite_models.chain(tmp_path / "m.tflite", "reduced_precision_support")
+    with models.session_of("tflite", model) as session:
+        assert session.device.precision == "unknown"
+
+
+def test_it_reads_signatures_where_openvino_is_not_installed(tmp_path: Path) -> None:
+    model = tflite_models.convolution(tmp_path / "m.tflite", ["n", 3, "h", "w"])
+    code = (
+        "import sys; sys.modules['openvino'] = None; from edgert.backends import registry;"
+        "found = registry.inspect(sys.argv[1], 'tflite', {'x': [1, 3, 4, 4]});"
+        "print(found['inputs'], found['outputs'], found['macs'])"
+    )
+    command = [sys.executable, "-c", code, str(model)]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "'shape': [1, 3, 4, 4]" in said
+    assert "'shape': [1, 64]" in said
+    assert said.endswith("None\n")
 
 
 def test_quantised_tensors_stay_as_the_model_has_them(tmp_path: Path) -> None:
