@@ -99,3 +99,26 @@ def test_a_reader_that_went_away_ends_it_quietly():
 def test_exit_code_of_runs_in_this_process_too(capsys):
     assert exit_code_of(["--version"]) == 0
     assert capsys.readouterr().out == f"edgert {__version__}\n"
+
+
+@pytest.mark.parametrize("closed", [(0,), (1,), (2,), (0, 1, 2)])
+def test_numbers_that_the_caller_has_closed_are_not_given_to_others(closed):
+    """A pipe of a run on number 2 would receive what libraries print."""
+    code = """if True:
+        import os, sys
+        for number in map(int, sys.argv[1:]):
+            os.close(number)
+        from edgert.__main__ import occupy_standard_numbers
+        occupy_standard_numbers()
+        said = [number for number in (0, 1, 2) if os.get_inheritable(number)]
+        sys.exit(0 if said == [0, 1, 2] and min(os.pipe()) > 2 else 1)
+    """
+    command = [sys.executable, "-c", code, *map(str, closed)]
+    subprocess.run(command, stdin=subprocess.DEVNULL, timeout=30, check=True)
+
+
+def test_without_standard_error_a_command_works():
+    command = ["sh", "-c", f"{sys.executable} -m edgert models list 2>&-"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode == 0
+    assert done.stdout.startswith("NAME")
