@@ -11,6 +11,7 @@ The supervisor keeps every one of them open, so that no death of a worker loses 
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Mapping
 from typing import Protocol
@@ -23,6 +24,8 @@ from edgert.transport.ring import EdgeWriter, RingPlan, RingReader, RingWriter
 from edgert.transport.segment import create_segment, map_segment, reopen_read_only
 
 Fds = Mapping[str, int]
+
+_SPARE_FDS = 32
 
 
 class HasRings(Protocol):
@@ -44,6 +47,13 @@ class HasRings(Protocol):
         ...
 
 
+def _see_room_for(count: int) -> None:
+    """Raise OSError where so many files more cannot be open: sockets, signals, the zygote."""
+    with contextlib.ExitStack() as spare:
+        for _ in range(count):
+            spare.callback(os.close, os.open(os.devnull, os.O_RDONLY))
+
+
 def create_all(plan: Plan) -> dict[str, int]:
     """Create every segment and pipe of a run.
 
@@ -60,6 +70,7 @@ def create_all(plan: Plan) -> dict[str, int]:
                 _add_pipe(fds, f"edge/{edge.name}")
         for stream in plan.streams:
             _add_pipe(fds, f"gate/{stream}")
+        _see_room_for(_SPARE_FDS)
     except OSError as error:
         close_all(fds)
         raise ResourceError(

@@ -67,7 +67,7 @@ class Worker:
         try:
             self._run()
         except EdgertError as error:
-            trace = "" if isinstance(error, UserError) else traceback.format_exc()
+            trace = "" if _says_all(error) else traceback.format_exc()
             said = Failed(self._name, _said(error), error.exit_code, trace, type(error).__name__)
             self._channel.send(said)
             code = error.exit_code
@@ -175,6 +175,11 @@ def _infers_on_cpu(reports: Iterable[Mapping[str, Any]]) -> bool:
     """Whether a stage of this process keeps the cores busy: a model that landed on the CPU."""
     devices = [report["device"]["actual"] for report in reports if "device" in report]
     return any(device.endswith(":CPU") for device in devices)
+
+
+def _says_all(error: EdgertError) -> bool:
+    """Whether a trace would add nothing: the user, not who wrote the stage, has to act."""
+    return isinstance(error, UserError) or all(fault.mend for fault in error.faults)
 
 
 def _said(error: EdgertError) -> tuple[SaidFault, ...]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 
 from edgert.errors import RunError, StageError
 from edgert.runtime.run import RunOptions
-from tests.process.runs import assert_adds_up, descendants, load, run, write_pipeline
+from tests.process.runs import REPOSITORY, assert_adds_up, descendants, load, run, write_pipeline
 
 pytestmark = pytest.mark.process
 
@@ -70,6 +72,23 @@ def test_a_stage_that_raises(tmp_path: Path) -> None:
     assert summary["frames"]["lost"] >= 1
 
 
+def test_a_fault_with_a_mend_needs_no_trace(tmp_path: Path) -> None:
+    stages = {
+        "src": {"kind": "Numbers", "count": 50},
+        "found": {"kind": "Found", "inputs": {"n": "src.n"}},
+        "out": {"kind": "sink.jsonl", "inputs": {"detections": "found.detections"}},
+    }
+    stages["out"]["path"] = "/dev/full"
+    code, _, err, summary = run(write_pipeline(tmp_path, stages))
+    assert code == 1
+    assert err.splitlines()[-1] == (
+        "stage 'out', '/dev/full': cannot be written: No space left on device. "
+        "Make room, or see to it."
+    )
+    assert "Traceback" not in err
+    assert_adds_up(summary)
+
+
 def test_a_kept_view(tmp_path: Path) -> None:
     pipeline = load(tmp_path, chain(tmp_path, keep_view=True))
     with pytest.raises(StageError) as raised:
@@ -126,3 +145,22 @@ def test_what_is_lost_is_said_once(tmp_path: Path) -> None:
 
 def lines(folder: Path) -> list[str]:
     return [line for line in (folder / "out.txt").read_text().splitlines() if "end" not in line]
+
+
+@pytest.mark.parametrize("limit", [20, 40])
+def test_too_few_open_files_are_told(tmp_path: Path, limit: int) -> None:
+    file = write_pipeline(tmp_path, chain(tmp_path))
+    command = f"ulimit -n {limit}; exec {sys.executable} -m edgert run {file}"
+    done = subprocess.run(
+        ["sh", "-c", command],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr.endswith(
+        "its rings cannot be made (Too many open files). "
+        "Raise the limit of open files (ulimit -n).\n"
+    )
