@@ -74,6 +74,10 @@ class Spawner:
             raise WorkerDiedError("zygote", f"ended with code {code}, and every worker with it")
         return self._decode(data)
 
+    def kill(self) -> None:
+        """End the zygote, which does not say what became of its workers, and them with it."""
+        self._process.kill()
+
     def close(self) -> None:
         """Let the zygote end, with whatever still runs under it."""
         self._socket.close()

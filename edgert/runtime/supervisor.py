@@ -43,6 +43,7 @@ from edgert.transport.segment import map_segment
 log = logging.getLogger("edgert.supervisor")
 
 _LAST_WORDS_WITHIN_S = 1.0
+_REAPED_WITHIN_S = 1.0
 _SEND_AGAIN_AFTER_S = 0.01
 
 
@@ -295,5 +296,7 @@ class Supervisor:
     def _kill_when_late(self) -> None:
         if self._stop_by_s is None or not self.is_running or time.monotonic() < self._stop_by_s:
             return
+        if self._killed:
+            self._spawner.kill()  # stopped, or still forking: whatever it has dies with it
         self.kill(f"did not drain within {self._options.stop_timeout_s:g} s")
-        self._stop_by_s = time.monotonic() + 1.0  # again, for one that was about to be forked
+        self._stop_by_s = time.monotonic() + _REAPED_WITHIN_S

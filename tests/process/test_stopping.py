@@ -118,6 +118,20 @@ def test_draining_that_takes_too_long_is_cut_short(tmp_path: Path) -> None:
     assert_adds_up(running.summary())
 
 
+def test_a_zygote_that_is_stopped_does_not_hold_the_end_up(tmp_path: Path) -> None:
+    stages = hanging(tmp_path)
+    with started(write_pipeline(tmp_path, stages), "--stop-timeout", "0.3") as running:
+        wait_for(lambda: written(tmp_path), "a first frame")
+        pids = running.wait_workers("zygote", "src", "slow", "out")
+        os.kill(pids["zygote"], signal.SIGSTOP)
+        os.kill(running.pid, signal.SIGTERM)
+        code, _, err = running.wait_end()
+    assert code == 1
+    assert "did not drain within 0.3 s; killed: " in err
+    assert_adds_up(running.summary())
+    wait_for(lambda: all(map(is_gone, pids.values())), "all gone")
+
+
 def test_a_killed_supervisor_leaves_nothing(tmp_path: Path) -> None:
     """20 times the same name: processes gone, folder gone, name free, nothing in /dev/shm."""
     name = unique_name()
