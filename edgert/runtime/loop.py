@@ -46,6 +46,8 @@ class Loop:
     def run(self) -> None:
         """Run until every node has finished."""
         nodes = self._nodes
+        for node in nodes:
+            node.begin()
         busy_steps = 0
         hear_by_ns = 0
         while nodes:

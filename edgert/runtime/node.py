@@ -106,6 +106,10 @@ class Node:
         self._waited_out_ns = 0
         self._lacks_loan = False
 
+    def begin(self) -> None:
+        """Count waiting from now on: until here the others were starting, too."""
+        self._since_ns = time.monotonic_ns()
+
     def step(self) -> bool:
         """Do what can be done now; whether anything was done."""
         raise NotImplementedError
