@@ -21,6 +21,8 @@ OPEN_OPTIONS = {"protocol_whitelist": "file"}
 NOT_VIDEO = ("tty", "image2", "_pipe", "bin", "xbin", "idf", "adf")
 EBML_ID = b"\x1a\x45\xdf\xa3"
 SEGMENT_ID = b"\x18\x53\x80\x67"
+RIFF_HEAD_BYTES = 8
+UNKNOWN_RIFF_SIZES = (0, 0xFFFFFFFF)
 
 
 def open_video(path: str, place: str) -> tuple[InputContainer, VideoStream]:
@@ -77,21 +79,42 @@ def _can_decode(stream: VideoStream) -> bool:
 
 
 def missing_bytes(path: str) -> int:
-    """Return by how many bytes a Matroska file is shorter than its segment says; 0 for others.
+    """Return by how many bytes a Matroska or AVI file is shorter than it says; 0 for others.
 
-    Matroska counts no frames, so its length is the only thing that tells of a cut.
+    Matroska counts no frames, and FFmpeg shortens the duration of an AVI without its index: the
+    length is the only thing that tells of a cut.
     """
     with Path(path).open("rb") as file:
-        if file.read(4) != EBML_ID:
+        magic = file.read(4)
+        if magic == EBML_ID:
+            end = _end_of_matroska(file)
+        elif magic == b"RIFF":
+            end = _end_of_riff(file)
+        else:
             return 0
-        head = _element_size(file)
-        file.seek(head or 0, os.SEEK_CUR)
-        if file.read(4) != SEGMENT_ID:
+        return max(0, end - os.fstat(file.fileno()).st_size)
+
+
+def _end_of_matroska(file: IO[bytes]) -> int:
+    head = _element_size(file)
+    file.seek(head or 0, os.SEEK_CUR)
+    if file.read(4) != SEGMENT_ID:
+        return 0
+    size = _element_size(file)
+    return 0 if size is None else file.tell() + size  # without a size it was recorded live
+
+
+def _end_of_riff(file: IO[bytes]) -> int:
+    """Return where the last RIFF chunk ends; 0 where it was never closed and has no size."""
+    end = 0
+    file.seek(0)
+    while (head := file.read(8))[:4] == b"RIFF" and len(head) == RIFF_HEAD_BYTES:
+        size = int.from_bytes(head[4:], "little")
+        if size in UNKNOWN_RIFF_SIZES:
             return 0
-        size = _element_size(file)
-        if size is None:  # recorded live: it does not say
-            return 0
-        return max(0, file.tell() + size - os.fstat(file.fileno()).st_size)
+        end = file.tell() + size
+        file.seek(end + size % 2)  # a large AVI has several, one behind the other
+    return end
 
 
 def _element_size(file: IO[bytes]) -> int | None:

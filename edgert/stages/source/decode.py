@@ -129,7 +129,7 @@ class VideoReader:
             return
         self._unseen = max(0, self._read - self._discarded - decoded - self._lost)
         ends_at = (stream.start_time or 0) + (stream.duration or 0)
-        if self._read < declared and self._end < ends_at:
+        if self._read < declared and (self._end < ends_at or missing_bytes(self._path)):
             self.ends_early = f"ends early: {decoded} of {declared} frames could be read"
 
     def _tell_unseen(self) -> None:

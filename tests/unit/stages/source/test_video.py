@@ -11,6 +11,7 @@ import pytest
 
 from edgert.errors import FrameLostError, MediaError
 from edgert.stages.harness import StageRun, opened
+from edgert.stages.source.container import missing_bytes
 from edgert.stages.source.video import VideoSource
 from edgert.tensor import FrameHeader
 
@@ -293,6 +294,32 @@ def test_a_truncated_file_of_another_kind_too(tmp_path: Path, name: str) -> None
         given, _, fault = drain(run)
     assert 0 < given < 100
     assert f"ends early: {given} " in fault
+
+
+def test_a_cut_avi_that_looks_as_long_as_it_is(tmp_path: Path) -> None:
+    """FFmpeg takes the duration of an AVI without its index from the file, not from the head."""
+    path = make_video(tmp_path / "cut.avi", pts=range(100), codec="mpeg4", size=(640, 480))
+    data = path.read_bytes()
+    path.write_bytes(data[: data.index(b"idx1") * 9 // 10])
+    with playing(path) as run:
+        given, _, fault = drain(run)
+    assert 0 < given < 100
+    assert f"ends early: {given} of 100 frames" in fault
+
+
+def test_an_avi_that_was_never_closed_is_not_said_to_be_cut(tmp_path: Path) -> None:
+    path = make_video(tmp_path / "open.avi", pts=range(30), codec="mpeg4")
+    data = bytearray(path.read_bytes())
+    data[4:8] = bytes(4)
+    path.write_bytes(data)
+    assert missing_bytes(str(path)) == 0
+
+
+def test_the_bytes_that_an_avi_lacks(tmp_path: Path) -> None:
+    path = make_video(tmp_path / "cut.avi", pts=range(30), codec="mpeg4")
+    assert missing_bytes(str(path)) == 0
+    path.write_bytes(path.read_bytes()[:-100])
+    assert missing_bytes(str(path)) == 100
 
 
 @pytest.mark.parametrize("name", ["whole.mkv", "whole.avi", "whole.mp4"])
