@@ -9,6 +9,7 @@ from pathlib import Path
 
 from edgert.errors import ModelError
 
+_EXCEPTION = "ERROR: Exception:"
 TIMEOUT_S = 1800.0
 
 
@@ -54,5 +55,6 @@ def _run_pip(arguments: list[str]) -> tuple[int, str]:
     except subprocess.TimeoutExpired:
         return 1, f"it did not finish within {TIMEOUT_S:g} s"
     lines = done.stdout.decode(errors="replace").strip().splitlines()
-    said = [line for line in lines if line.startswith("ERROR")] or lines
+    # An exception of pip's own is told by the last line of its traceback, not by its headline.
+    said = [line for line in lines if line.startswith("ERROR") and line != _EXCEPTION] or lines
     return done.returncode, said[-1].strip() if said else f"exit code {done.returncode}"
