@@ -14,6 +14,7 @@ from tests import models
 
 pytest.importorskip("ai_edge_litert", reason="needs ai-edge-litert: it brings the schema")
 
+from edgert.backends.tflite_model import may_be_rounded  # noqa: E402  it imports the library
 from tests import tflite_models  # noqa: E402  it needs the schema
 
 ADD, MUL = 0, 18
@@ -155,10 +156,12 @@ def test_one_request_is_done_before_start_returns(doubling: Path) -> None:
         assert ended == [None]
 
 
-def test_a_model_that_allows_half_floats_is_not_called_f32(tmp_path: Path) -> None:
-    model = tflite_models.chain(tmp_path / "m.tflite", "reduced_precision_support")
-    with models.session_of("tflite", model) as session:
-        assert session.device.precision == "unknown"
+def test_a_model_that_allows_half_floats_may_get_them_on_arm(tmp_path: Path) -> None:
+    allows = str(tflite_models.chain(tmp_path / "a.tflite", "reduced_precision_support"))
+    does_not = str(tflite_models.chain(tmp_path / "b.tflite"))
+    assert may_be_rounded(allows, "aarch64")
+    assert not may_be_rounded(does_not, "aarch64")
+    assert not may_be_rounded(allows, "x86_64")
 
 
 def test_it_reads_signatures_where_openvino_is_not_installed(tmp_path: Path) -> None:
