@@ -151,7 +151,8 @@ def _open(
             enable_fallback=0,
         )
     except _MODEL_ERRORS as error:
-        raise ModelError(model, f"ONNX Runtime cannot read it: {reason(error)}") from error
+        fault = f"ONNX Runtime cannot read it: {reason(error)}"
+        raise ModelError(model, fault, "Fetch or convert it again") from error
     except _DEVICE_ERRORS as error:
         raise DeviceError(place, f"it refuses the model: {reason(error)}") from error
 

@@ -102,7 +102,8 @@ class OpenVinoBackend:
                 reader = self._frontends.load_by_framework(frontend)
                 model = reader.convert(reader.load(path))
         except READ_ERRORS as error:
-            raise ModelError(place, f"OpenVINO cannot read it: {reason(error)}") from error
+            fault = f"OpenVINO cannot read it: {reason(error)}"
+            raise ModelError(place, fault, "Fetch or convert it again") from error
         if not model.outputs:
             raise ModelError(place, "OpenVINO finds no model in it")
         _fix_shapes(model, shapes, place)

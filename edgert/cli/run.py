@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from pathlib import Path
 
 import click
@@ -84,6 +85,8 @@ def _require_writable(path: Path) -> None:
     folder = path.absolute().parent
     if not folder.is_dir():
         raise ResourceError("--summary", f"folder '{folder}' is not there", "Make it first")
+    if not os.access(path if path.exists() else folder, os.W_OK):
+        raise ResourceError(f"--summary '{path}'", "must not be written", "Give another path")
 
 
 def _write(path: Path, summary: Summary) -> None:

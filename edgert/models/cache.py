@@ -60,7 +60,9 @@ class Cache:
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise ResourceError("cache", f"cannot read '{path}': {error.strerror}") from None
+            fault = f"cannot read '{path}': {error.strerror}"
+            mend = "Mend that, or name another folder in EDGERT_CACHE"
+            raise ResourceError("cache", fault, mend) from None
 
     def put(self, file: Path, sha256: str, filename: str, place: str) -> Path:
         """Take in a finished file from ``workspace()``.

@@ -70,7 +70,8 @@ def _head(path: Path, place: str) -> bytes:
     except IsADirectoryError:
         raise ModelError(place, f"'{path}' is a directory", "Name the model file in it") from None
     except OSError as error:
-        raise ModelError(place, f"cannot read '{path}': {error.strerror}") from None
+        fault = f"cannot read '{path}': {error.strerror}"
+        raise ModelError(place, fault, "Let it be read by this user") from None
     if not head:
         raise ModelError(place, f"'{path}' is empty", "Fetch it again")
     return head

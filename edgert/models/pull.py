@@ -106,7 +106,9 @@ def pull(
     if found:
         return found
     place = place_of(item)
-    log.info("%s is not in the cache: pulling it", place)
+    is_there = cache.path(item.sha256, item.filename).exists()
+    lacks = "is damaged in the cache (wrong checksum)" if is_there else "is not in the cache"
+    log.info("%s %s: pulling it", place, lacks)
     with cache.pulling(item.sha256):
         # Another process may have been faster while this one waited.
         found = cache.find(item.sha256, item.filename)
@@ -124,7 +126,8 @@ def add(item: Item, file: Path, cache: Cache) -> Path:
     try:
         check_sha256(file, item.sha256, place)
     except OSError as error:
-        raise ModelError(place, f"cannot read '{file}': {error.strerror}") from None
+        fault = f"cannot read '{file}': {error.strerror}"
+        raise ModelError(place, fault, "Let it be read by this user") from None
     with cache.workspace() as folder:
         copy = folder / "file"
         with cache.writing():

@@ -14,6 +14,7 @@ MAX_BYTES = 1 << 20
 MAX_NODES = 20_000
 MAX_DEPTH = 32
 
+_MEND = "Check the indentation, brackets and quotes up to here"
 _MENDS = {
     "'\\t'": "Indent with spaces, not with tabs",
     "mapping values are not allowed": "Quote a value that holds ': '",
@@ -157,7 +158,7 @@ def _mend(problem: str, text: str, line: int) -> str:
     lines = text.splitlines()
     if line < len(lines) and "${" in lines[line]:
         return 'Quote the substitution: "${NAME, default}"'
-    return next((mend for sign, mend in _MENDS.items() if sign in problem), "")
+    return next((mend for sign, mend in _MENDS.items() if sign in problem), _MEND)
 
 
 def _unreadable(error: ReaderError, text: str, file: str) -> Fault:

@@ -33,6 +33,10 @@ def open_video(path: str, place: str) -> tuple[InputContainer, VideoStream]:
     """
     try:
         container = av.open(f"file:{path}", options=OPEN_OPTIONS)
+    except av.error.PermissionError as error:
+        raise MediaError(
+            place, "must not be read by this user", "let it be read, or give another"
+        ) from error
     except FFmpegError as error:
         raise MediaError(
             place,

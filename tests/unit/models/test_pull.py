@@ -103,6 +103,22 @@ def test_a_wrong_checksum_is_refused(site: Site, cache: Cache) -> None:
     assert f"expected sha256 {SHA}, found {hashlib.sha256(b'another').hexdigest()}" in said
 
 
+def test_a_file_damaged_in_the_cache_is_told_and_pulled_anew(
+    site: Site, cache: Cache, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "edgert.models.pull")
+    site.pages["/m.onnx"] = DATA
+    item = item_of(f"{site.base}/m.onnx")
+    path = pull(item, cache, context=site.context)
+    path.chmod(0o644)
+    path.write_bytes(DATA[:-1] + b"?")
+    assert pull(item, cache, context=site.context).read_bytes() == DATA
+    assert [record.message for record in caplog.records] == [
+        "model 'm' is not in the cache: pulling it",
+        "model 'm' is damaged in the cache (wrong checksum): pulling it",
+    ]
+
+
 def test_every_url_that_failed_is_told(site: Site, cache: Cache) -> None:
     said = fault_of(item_of(f"{site.base}/a", f"{site.base}/b"), cache, site)
     assert f"'{site.base}/a' answers 404 Not Found" in said
