@@ -43,7 +43,6 @@ from edgert.transport.segment import map_segment
 log = logging.getLogger("edgert.supervisor")
 
 _LAST_WORDS_WITHIN_S = 1.0
-_REAPED_WITHIN_S = 1.0
 _SEND_AGAIN_AFTER_S = 0.01
 
 
@@ -288,9 +287,8 @@ class Supervisor:
         self.stop()
 
     def _stop_when_due(self) -> None:
-        if not self._options.duration_s or not self.started_s:
-            return
-        if time.monotonic() >= self.started_s + self._options.duration_s:
+        duration_s = self._options.duration_s
+        if duration_s and self.started_s and time.monotonic() >= self.started_s + duration_s:
             self.stop()
 
     def _kill_when_late(self) -> None:
@@ -299,4 +297,4 @@ class Supervisor:
         if self._killed:
             self._spawner.kill()  # stopped, or still forking: whatever it has dies with it
         self.kill(f"did not drain within {self._options.stop_timeout_s:g} s")
-        self._stop_by_s = time.monotonic() + _REAPED_WITHIN_S
+        self._stop_by_s = time.monotonic() + 1.0
