@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -123,3 +124,16 @@ def test_the_test_command_passes(checkout):
     done = run_as_written(command_under("Test it"), checkout, **more)
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"\d+ passed.* in ", done.stdout)
+
+
+def test_the_script_runs_without_a_main_guard(tmp_path: Path) -> None:
+    (script,) = re.findall(r"^```python\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+    file = tmp_path / "people.py"
+    file.write_text(script)
+    done = subprocess.run(
+        [sys.executable, file], cwd=REPOSITORY, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert [int(line.split()[0]) for line in lines] == list(range(250))
+    assert any("'person'" in line for line in lines)
