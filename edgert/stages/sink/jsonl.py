@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from edgert.errors import StageError, UserError
+from edgert.errors import StageError
 from edgert.results import encode_line
 from edgert.stages.base import (
     Inputs,
@@ -21,7 +21,7 @@ from edgert.stages.base import (
     StageOptions,
 )
 from edgert.stages.sink.message import ResultMaker
-from edgert.stages.sink.target import MEND, absolute, check_writable
+from edgert.stages.sink.target import absolute, check_writable, claim
 from edgert.tensor import PortSpec
 
 STDOUT = "-"
@@ -65,7 +65,7 @@ class JsonlSink(Stage):
     def open(self) -> None:
         """Make the file anew."""
         path = self.settings.path
-        self._fd = STDOUT_FD if path == STDOUT else self._make(path)
+        self._fd = STDOUT_FD if path == STDOUT else claim(absolute(path), self.context.place)
 
     def process(self, inputs: Inputs, outputs: Outputs) -> None:
         """Write the line of one frame."""
@@ -80,14 +80,6 @@ class JsonlSink(Stage):
             os.close(fd)
         except OSError as error:
             raise self._failed(error) from error
-
-    def _make(self, path: str) -> int:
-        file = absolute(path)
-        try:
-            return os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
-        except OSError as error:
-            place = f"{self.context.place}, file '{file}'"
-            raise UserError(place, f"cannot be written: {error.strerror}", MEND) from error
 
     def _write(self, line: bytes) -> None:
         written = 0

@@ -106,7 +106,6 @@ class Recorder:
     def _make(self) -> av.container.OutputContainer:
         place = f"{self._context.place}, file '{self._path}'"
         try:
-            self._path.open("wb").close()  # an older recording must not be taken for this one
             options = CONTAINER_OPTIONS[self._path.suffix.lower()]
             return av.open(f"file:{self._path}", "w", options=options)
         except OSError as error:  # FFmpegError is one

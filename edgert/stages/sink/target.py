@@ -1,8 +1,10 @@
-"""Files that sinks write: checked while planning, without creating or changing anything."""
+"""Files that sinks write: checked while planning, without changing anything; claimed when open."""
 
 from __future__ import annotations
 
+import fcntl
 import os
+import stat
 from pathlib import Path
 
 from edgert.errors import UserError
@@ -27,6 +29,35 @@ def check_writable(path: Path, place: str) -> None:
         raise UserError(where, f"there is no directory '{path.parent}'", f"make it, or {MEND}")
     if not os.access(path.parent, os.W_OK | os.X_OK):
         raise UserError(where, f"nothing can be written to '{path.parent}'", MEND)
+
+
+def claim(path: Path, place: str) -> int:
+    """Make a file anew; as long as the descriptor is open, it is nobody else's to write.
+
+    Raises:
+        UserError: It cannot be written, or another stage or run is writing it.
+    """
+    where = f"{place}, file '{path}'"
+    try:
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        raise UserError(where, f"cannot be written: {error.strerror}", MEND) from error
+    if stat.S_ISREG(os.fstat(fd).st_mode):  # a device may have several writers
+        if _is_locked(fd):
+            os.close(fd)
+            raise UserError(where, "is being written by another stage or run", MEND)
+        os.ftruncate(fd, 0)
+    return fd
+
+
+def _is_locked(fd: int) -> bool:
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # a file system without locks
+        return False
+    return False
 
 
 def absolute(path: str) -> Path:

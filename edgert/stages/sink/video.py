@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -9,7 +10,7 @@ from pydantic import Field
 
 from edgert.errors import UserError
 from edgert.stages.base import Inputs, Outputs, PlanContext, Ports, Stage, StageOptions
-from edgert.stages.sink.target import MEND, absolute, check_writable
+from edgert.stages.sink.target import MEND, absolute, check_writable, claim
 from edgert.tensor import PortSpec
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class VideoSink(Stage):
     options: ClassVar = VideoOptions
 
     _recorder: Recorder | None = None
+    _fd = -1
 
     @classmethod
     def plan(
@@ -75,7 +77,10 @@ class VideoSink(Stage):
         """Make the file anew."""
         from edgert.stages.sink.record import Recorder
 
-        self._recorder = Recorder(absolute(self.settings.path), self.settings, self.context)
+        path = absolute(self.settings.path)
+        # Emptied at once: an older recording must not be taken for this one.
+        self._fd = claim(path, self.context.place)
+        self._recorder = Recorder(path, self.settings, self.context)
 
     def process(self, inputs: Inputs, outputs: Outputs) -> None:
         """Draw and encode one frame."""
@@ -86,8 +91,13 @@ class VideoSink(Stage):
     def close(self) -> None:
         """Encode what is left and finish the file."""
         recorder, self._recorder = self._recorder, None
-        if recorder is not None:
-            recorder.close()
+        try:
+            if recorder is not None:
+                recorder.close()
+        finally:
+            if self._fd >= 0:
+                os.close(self._fd)
+                self._fd = -1
 
 
 def _check_not_the_source(path: Path, port: PortSpec, where: str) -> None:

@@ -121,6 +121,19 @@ def test_standard_output_is_written_and_left_open() -> None:
         assert decode(pipe.read()).frame == 0
 
 
+def test_a_file_has_one_writer_at_a_time(tmp_path: Path) -> None:
+    file = tmp_path / "out.jsonl"
+    with writing(file) as first:
+        first.feed({"detections": found()})
+        said = f"file '{file}': is being written by another stage or run. Give another"
+        with pytest.raises(UserError, match=said), writing(file):
+            pass
+        first.feed({"detections": found()}, FrameHeader(sequence=1))
+    assert len(file.read_text().splitlines()) == 2
+    with writing(file):
+        assert file.read_text() == ""
+
+
 def test_a_reader_that_has_gone_is_told() -> None:
     reader, writer = os.pipe()
     os.close(reader)

@@ -51,6 +51,15 @@ def frames_of(path: Path) -> list[av.VideoFrame]:
         return list(container.decode(video=0))
 
 
+def test_a_file_has_one_writer_at_a_time(tmp_path: Path) -> None:
+    path = tmp_path / "out.mp4"
+    with recording(path) as first:
+        first.feed({"image": grey(*SIZE), "detections": found()}, header(0))
+        with pytest.raises(UserError, match="is being written by another"), recording(path):
+            pass
+    assert len(frames_of(path)) == 1
+
+
 @pytest.mark.parametrize("name", ["out.mp4", "out.mkv"])
 @pytest.mark.parametrize("codec", ["h264", "mpeg4"])
 def test_every_frame_is_there_with_its_own_time(tmp_path: Path, name: str, codec: str) -> None:
