@@ -144,6 +144,7 @@ class VideoDecoder:
     Attributes:
         timeline: Counts the time stamps that had to be made.
         scaled: Frames larger than their slot, scaled down.
+        damaged: Frames that the decoder could only give in part.
     """
 
     def __init__(self, port: PortSpec, context: StageContext, plays: int, threads: int) -> None:
@@ -158,7 +159,7 @@ class VideoDecoder:
         self._frame: VideoFrame | None = None
         self._look: tuple[Any, ...] = ()
         self._picture: Picture
-        self.scaled = 0
+        self.scaled = self.damaged = 0
 
     def grab(self) -> FrameHeader | None:
         """Decode the next frame and describe it."""
@@ -170,6 +171,7 @@ class VideoDecoder:
             self._change_picture(frame)
         picture = self._picture
         self.scaled += picture.is_scaled
+        self.damaged += frame.is_corrupt
         return FrameHeader(
             pts_ns=self._stamp(frame),
             captured_ns=now_ns,
@@ -197,6 +199,7 @@ class VideoDecoder:
             (self.timeline.derived, "had no time stamp: derived"),
             (self.timeline.restamped, "had a time stamp that did not grow: stamped anew"),
             (self.scaled, "were larger than their slot: scaled down"),
+            (self.damaged, "are damaged in the file: decoded as far as that goes"),
         ):
             if count:
                 self._context.log.warning("%s: %d frames %s", self._context.place, count, what)

@@ -274,6 +274,21 @@ def test_a_damaged_stretch_loses_frames_and_the_rest_goes_on(tmp_path: Path) -> 
     assert fault == ""
 
 
+def test_frames_that_the_decoder_patches_up_are_marked_and_counted(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = make_video(tmp_path / "damaged.avi", pts=range(60), codec="mpeg4", size=(640, 480))
+    data = bytearray(path.read_bytes())
+    for place in range(len(data) // 4, len(data) // 2, 1000):
+        data[place : place + 20] = bytes(20)
+    path.write_bytes(data)
+    caplog.set_level(logging.WARNING)
+    with playing(path) as run:
+        marked = sum(header.is_partial for header in headers(run))
+    assert marked > 0
+    assert f"{marked} frames are damaged in the file: decoded as far as that goes" in caplog.text
+
+
 @pytest.mark.parametrize("part", [0.2, 0.5, 0.9])
 def test_a_truncated_mp4_is_a_fault_at_its_end(tmp_path: Path, part: float) -> None:
     path = h264(tmp_path / "cut.mp4", 250)
