@@ -34,6 +34,7 @@ class Spawner:
     def __init__(self, folder: Path, stdout_fd: int) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._socket = ours
+        self._killed = False
         self._encode = msgspec.msgpack.Encoder().encode
         self._decode = msgspec.msgpack.Decoder(FromZygote).decode
         # The path is the caller's own, so that its stages are found; its __main__ never runs again.
@@ -71,11 +72,13 @@ class Spawner:
             data = self._socket.recv(1 << 16)
         if not data:
             code = self._process.wait(_START_WITHIN_S)
-            raise WorkerDiedError("zygote", f"ended with code {code}, and every worker with it")
+            end = "answered no more and was killed" if self._killed else f"ended with code {code}"
+            raise WorkerDiedError("zygote", f"{end}, and every worker with it")
         return self._decode(data)
 
     def kill(self) -> None:
         """End the zygote, which does not say what became of its workers, and them with it."""
+        self._killed = True
         self._process.kill()
 
     def close(self) -> None:
