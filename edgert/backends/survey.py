@@ -124,21 +124,23 @@ def ask(name: str) -> dict[str, Any]:
     return answer
 
 
-def prove(name: str, device: str) -> bool:
+def prove(name: str, device: str, model: str) -> bool:
     """Run the trial model on a device, and return whether it is emulated; meant for a child.
+
+    Args:
+        name: The runtime.
+        device: One of its devices.
+        model: The trial model's file; the caller's, since a driver may take the child down.
 
     Raises:
         DeviceError: It refuses the model, or computes something else.
         ModelError: The runtime does not read ONNX.
     """
-    with tempfile.TemporaryDirectory(prefix="edgert-trial-") as folder:
-        file = Path(folder) / "trial.onnx"
-        file.write_bytes(trial_model())
-        session = registry.backend(name).compile(CompileRequest(str(file), device))
-        try:
-            result = _infer(session)
-        finally:
-            session.close()
+    session = registry.backend(name).compile(CompileRequest(model, device))
+    try:
+        result = _infer(session)
+    finally:
+        session.close()
     # A stand-in replays another input's result.
     if not session.device.emulated and not np.allclose(result, FACTOR, rtol=_TOLERANCE):
         raise DeviceError(
@@ -152,15 +154,19 @@ def _ask_call(name: str, timeout_s: float) -> Call:
     return Call(function, {"name": name}, timeout_s, f"backend {name!r}", DeviceError)
 
 
-def _prove_call(name: str, device: str, timeout_s: float) -> Call:
-    function, arguments = f"{__name__}:{prove.__name__}", {"name": name, "device": device}
+def _prove_call(name: str, device: str, model: Path, timeout_s: float) -> Call:
+    arguments = {"name": name, "device": device, "model": str(model)}
+    function = f"{__name__}:{prove.__name__}"
     return Call(function, arguments, timeout_s, f"{name}:{device}", DeviceError)
 
 
 def _prove_all(listings: dict[str, Listing], timeout_s: float) -> dict[str, dict[str, DeviceState]]:
     pairs = [(name, device) for name, listing in listings.items() for device in listing.devices]
     tried = [pair for pair in pairs if not _is_cpu(pair[1])]
-    outcomes = isolate.call_all([_prove_call(*pair, timeout_s) for pair in tried])
+    with tempfile.TemporaryDirectory(prefix="edgert-trial-") as folder:
+        model = Path(folder) / "trial.onnx"
+        model.write_bytes(trial_model())
+        outcomes = isolate.call_all([_prove_call(*pair, model, timeout_s) for pair in tried])
     proofs: dict[tuple[str, str], Any] = dict(zip(tried, outcomes, strict=True))
     states: dict[str, dict[str, DeviceState]] = {name: {} for name in listings}
     for name, device in pairs:

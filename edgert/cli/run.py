@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 from pathlib import Path
 
@@ -55,6 +56,8 @@ def command(  # noqa: PLR0913  one parameter an option, as click has it
     log_format: str,
 ) -> None:
     """Run the pipeline in FILE to its end, or until SIGTERM or Ctrl-C, which drain it."""
+    if duration is not None and not math.isfinite(duration):
+        raise click.BadParameter("it is not a number of seconds", param_hint="--duration")
     quiet = log_format == "json"
     line = StatusLine(wanted=not no_progress and not quiet)
     for handler in logging.getLogger().handlers:

@@ -10,13 +10,14 @@ from edgert.errors import Fault, PipelineError, UserError
 from edgert.pipeline.check import Checked
 from edgert.pipeline.document import Document
 from edgert.pipeline.graph import cycles, edges, order, streams
-from edgert.pipeline.spec import LinkSpec, StageSpec
 from edgert.plan.aside import Aside, Way, find_aside
+from edgert.plan.links import drops, edge_name, links_of
 from edgert.plan.placement import Placement, place
 from edgert.plan.ports import merge_ports
 from edgert.plan.sizes import held_by, slots_of
 from edgert.plan.structs import Plan, StagePlan, WorkerPlan
 from edgert.stages.base import ModelReader, PlanContext, Stage
+from edgert.stages.registry import BUILT_IN
 from edgert.tensor import PortSpec
 from edgert.transport.ledger import LedgerLayout
 from edgert.transport.ring import EdgePlan, RingPlan
@@ -97,9 +98,13 @@ class _Builder:
         return self._faults
 
     def _is_faulty(self, name: str) -> bool:
-        """Whether ``check`` said something of a stage: what follows from it need not be told."""
-        begin = f"stage '{name}'"
-        return any(fault.place.startswith(begin) for fault in self._checked.faults)
+        """Whether ``check`` said something of a stage, or of one that it names (``for:``).
+
+        What follows from that need not be told.
+        """
+        named = {name, *map(str, self._spec.stages[name].settings.values())}
+        begins = tuple(f"stage '{one}'" for one in named)
+        return any(fault.place.startswith(begins) for fault in self._checked.faults)
 
     def build(self) -> Plan:
         """Return the plan after a survey without faults."""
@@ -130,7 +135,7 @@ class _Builder:
     def _plan_stage(self, name: str) -> None:
         """Let a stage say what it gives; a fault is noted, and stages behind it are left out."""
         spec = self._spec.stages[name]
-        if any(link.port not in self._ports.get(link.stage, {}) for link in _links(spec)):
+        if any(link.port not in self._ports.get(link.stage, {}) for link in links_of(spec)):
             return
         context = PlanContext(
             name=name,
@@ -154,6 +159,11 @@ class _Builder:
             )
         except UserError as error:
             self._note(name, error)
+        except Exception as error:
+            if spec.kind in BUILT_IN:
+                raise  # a bug of ours
+            fault = f"kind '{spec.kind}' raised {type(error).__name__} in its plan(): {error}"
+            self._note(name, UserError(context.place, fault, "Mend the stage, or ask its author"))
 
     def _note(self, name: str, error: UserError, key: str = "") -> None:
         loc = ("stages", name, key) if key else ("stages", name)
@@ -195,7 +205,7 @@ class _Builder:
             kind=spec.kind,
             settings=spec.settings,
             inputs={
-                port: tuple(_edge_name(link, name, port) for link in links)
+                port: tuple(edge_name(link, name, port) for link in links)
                 for port, links in spec.inputs.items()
             },
             outputs={port: f"{name}.{port}" for port in read},
@@ -211,7 +221,7 @@ class _Builder:
         read = {
             link.port
             for stage in self._spec.stages.values()
-            for link in _links(stage)
+            for link in links_of(stage)
             if link.stage == name
         }
         return [port for port in self._ports[name] if port in read]
@@ -219,10 +229,10 @@ class _Builder:
     def _find_aside(self, leaves: list[str]) -> Aside:
         ways = [
             Way(
-                _edge_name(edge.link, edge.reader, edge.input),
+                edge_name(edge.link, edge.reader, edge.input),
                 edge.link.stage,
                 edge.reader,
-                _drops(edge.link),
+                drops(edge.link),
             )
             for edge in edges(self._spec)
         ]
@@ -253,16 +263,16 @@ class _Builder:
                     if (link.stage, link.port) != (writer, output):
                         continue
                     yield EdgePlan(
-                        name=_edge_name(link, reader, port),
+                        name=edge_name(link, reader, port),
                         reader=reader,
                         port=port,
                         depth=link.queue.slots,
-                        drops=_drops(link),
+                        drops=drops(link),
                         held=held_by(
                             holds, len(spec.inputs), in_flight, len(self._reached[writer])
                         ),
                         streams=self._reached[writer],
-                        aside=_edge_name(link, reader, port) in self._aside.edges,
+                        aside=edge_name(link, reader, port) in self._aside.edges,
                     )
 
     def _requested(self) -> dict[str, tuple[str, ...]]:
@@ -279,16 +289,3 @@ class _Builder:
             f"stage '{name}': the device that takes the model, until a worker has tried"
             for name in self._requested()
         )
-
-
-def _links(stage: StageSpec) -> Iterator[LinkSpec]:
-    for links in stage.inputs.values():
-        yield from links
-
-
-def _drops(link: LinkSpec) -> bool:
-    return link.queue.when_full == "drop-oldest"
-
-
-def _edge_name(link: LinkSpec, reader: str, port: str) -> str:
-    return f"{link.source}->{reader}.{port}"

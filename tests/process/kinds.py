@@ -362,3 +362,11 @@ class Write(Stage):
 
     def close(self) -> None:
         self.file.close()
+
+
+class Unplannable(Step):
+    """Raises before anything runs."""
+
+    @classmethod
+    def plan(cls, options: StepOptions, inputs: Ports, context: PlanContext) -> dict[str, PortSpec]:
+        raise KeyError("colour")

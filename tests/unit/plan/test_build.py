@@ -7,11 +7,28 @@ from pathlib import Path
 import pytest
 
 from edgert.errors import PipelineError, UserError
+from edgert.models.reader import Models
+from edgert.pipeline.check import check
+from edgert.pipeline.load import read
+from edgert.plan.build import find_faults
 from edgert.plan.ports import merge_ports
 from edgert.plan.sizes import held_by, slots_of
+from edgert.stages.registry import Registry
 from edgert.tensor import PortSpec, TensorSpec, image_port
 from edgert.transport.ring import EdgePlan
 from tests.process.runs import load
+from tests.unit.stages.source.media import make_video
+
+DETECT = """\
+version: 1
+name: detect
+stages:
+  camera: {kind: source.video, uri: camera.mkv}
+  prepare: {kind: preprocess.image, inputs: {image: camera.image}, for: detector}
+  detector: {kind: infer, inputs: {tensor: prepare.tensor}, model: person-ssdlite, requets: 2}
+  people: {kind: postprocess.detection, inputs: {raw: detector.outputs}}
+  results: {kind: sink.jsonl, inputs: {detections: people.detections}}
+"""
 
 
 def edge(depth: int = 2, held: int = 1, *, aside: bool = False) -> EdgePlan:
@@ -103,3 +120,27 @@ def test_faults_of_planning_are_told_with_their_place(tmp_path: Path) -> None:
         for n, fault in zip((4000, 4001), raised.value.faults, strict=True)
     ] == [True, True]
     assert all(fault.file and fault.line for fault in raised.value.faults)
+
+
+def test_a_stage_of_somebody_elses_that_raises_in_its_plan_is_named(tmp_path: Path) -> None:
+    stages = {
+        "source": {"kind": "Numbers"},
+        "odd": {"kind": "Unplannable", "inputs": {"n": "source.n"}},
+        "out": {"kind": "Write", "inputs": {"n": "odd.n"}, "path": "x"},
+    }
+    with pytest.raises(PipelineError) as caught:
+        load(tmp_path, stages)
+    (fault,) = caught.value.faults
+    assert fault.place == "stage 'odd'"
+    assert fault.fault.endswith("Unplannable' raised KeyError in its plan(): 'colour'")
+    assert fault.line
+
+
+def test_a_stage_that_names_a_faulty_one_is_not_blamed(tmp_path: Path) -> None:
+    file = tmp_path / "detect.yaml"
+    file.write_text(DETECT)
+    make_video(tmp_path / "camera.mkv")
+    document = read(file, {})
+    checked = check(document, Registry())
+    faults = find_faults(document, checked, Registry(), Models(tmp_path))
+    assert [fault.place for fault in faults] == ["stage 'detector', key 'requets'"]
