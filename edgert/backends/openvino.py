@@ -12,6 +12,7 @@ from edgert.backends.binding import refuse_open_inputs
 from edgert.backends.byte_input import with_bytes
 from edgert.backends.opcount import OperatorCount, count_operators
 from edgert.backends.openvino_bytes import take_bytes
+from edgert.backends.openvino_kept import read_or_keep
 from edgert.backends.openvino_runtime import READ_ERRORS, ov, reason
 from edgert.backends.openvino_session import OpenVinoSession
 from edgert.backends.options import unknown_option
@@ -22,6 +23,7 @@ log = logging.getLogger(__name__)
 
 # Read by the frontend that is meant: asking all of them hides why the right one refused.
 _FRONTENDS = {".onnx": "onnx", ".pb": "tf", ".tflite": "tflite"}
+_SLOW_TO_READ = (".pb",)
 
 
 class OpenVinoBackend:
@@ -64,7 +66,7 @@ class OpenVinoBackend:
         """Compile a model for one device and prove where it landed."""
         place = f"{self.name}:{request.device}"
         self._require(request.device, place)
-        model = self._read(request.path, request.shapes)
+        model = self._read_for(request)
         signature = _signature_of(model, request.path)
         name = Path(request.path).name
         refuse_open_inputs(name, signature.inputs)
@@ -75,6 +77,14 @@ class OpenVinoBackend:
         compiled = self._compile(model, request, self._config(request, place), place)
         report = self._report(compiled, request, place)
         return OpenVinoSession(compiled, seen, report, request.requests)
+
+    def _read_for(self, request: CompileRequest) -> Any:
+        def read() -> Any:
+            return self._read(request.path, request.shapes)
+
+        if not request.cache_dir or Path(request.path).suffix.lower() not in _SLOW_TO_READ:
+            return read()
+        return read_or_keep(self._core, request.path, request.cache_dir, request.shapes, read)
 
     def _property(self, device: str, name: str) -> str:
         try:

@@ -3,6 +3,7 @@
     ROOT/models/SHA256/FILENAME    files, named by their checksum
     ROOT/stamps/                   remembered checksums (digests.py)
     ROOT/signatures/               remembered inputs and outputs (reader.py)
+    ROOT/compiled/SHA256/          what runtimes compiled (compiled.py)
     ROOT/locks/SHA256              held while one process pulls; others wait
     ROOT/tmp/                      pulls under way; each folder is locked by its owner
 

@@ -21,6 +21,7 @@ from edgert.errors import (
     RunError,
     UserError,
 )
+from edgert.models.compiled import compiled_folder, forget
 from edgert.models.describe import ModelDescription
 from edgert.stages.base import (
     AsyncStage,
@@ -193,6 +194,20 @@ class Infer(AsyncStage):
                 yield runtime, device
 
     def _try(self, runtime: str, device: str, file: Mapping[str, Any]) -> Session:
+        """Compile and warm up; a kept compilation that loads and does not work is made anew."""
+        kept = compiled_folder(file["sha256"])
+        try:
+            return self._compile(runtime, device, file, kept)
+        except RunError as error:
+            if not kept:
+                raise
+            self.context.log.warning("%s: compiled anew: %s", self.context.place, error)
+            forget(kept)
+            return self._compile(runtime, device, file, "")
+
+    def _compile(
+        self, runtime: str, device: str, file: Mapping[str, Any], cache_dir: str
+    ) -> Session:
         settings = self.settings
         session = backend(runtime).compile(
             CompileRequest(
@@ -203,6 +218,7 @@ class Infer(AsyncStage):
                 threads=self.context.threads,
                 precision=settings.precision,
                 options=settings.options,
+                cache_dir=cache_dir,
                 bytes=msgspec.convert(file["bytes"], dict[str, ByteInput]),
             )
         )

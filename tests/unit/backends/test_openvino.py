@@ -121,6 +121,29 @@ def test_a_frozen_tensorflow_graph_is_what_the_catalog_says_and_fills_in_place()
         np.testing.assert_allclose(outputs["detection_boxes"], found[0]["detection_boxes"])
 
 
+def test_a_graph_that_was_kept_as_read_is_the_same_model(tmp_path: Path) -> None:
+    entry = load_catalog().model("person-ssdlite")
+    path = Models().resolve("person-ssdlite")
+    shapes = {name: list(sizes) for name, sizes in entry.shape.items()}
+    asked = {"shapes": shapes, "requests": 1, "threads": 2, "cache_dir": str(tmp_path)}
+    image = np.random.default_rng(3).integers(0, 256, (1, 300, 300, 3), np.uint8)
+
+    def detected() -> dict[str, Array]:
+        with models.session_of("openvino", path, **asked) as session:
+            assert session.inputs == entry.fixed_inputs
+            assert session.outputs == entry.outputs
+            return _detect(session, image)
+
+    with models.session_of("openvino", path, **{**asked, "cache_dir": ""}) as session:
+        reference = _detect(session, image)
+    first, again = detected(), detected()
+    (kept,) = tmp_path.glob("read-*.xml")
+    kept.write_text("<not a model>")
+    for found in (first, again, detected()):
+        for name, array in reference.items():
+            np.testing.assert_allclose(found[name], array, atol=1e-6)
+
+
 def _detect(session: Session, image: Array) -> dict[str, Array]:
     outputs = models.arrays_for(session.outputs)
     for array in outputs.values():

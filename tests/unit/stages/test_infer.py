@@ -280,3 +280,28 @@ def test_another_input_than_planned_is_refused(folder: Path) -> None:
         models.doubling(folder / "doubling.onnx", (2, 4))
         with pytest.raises(DeviceError, match=r"wants 'x' as f32\[2,4\] there, and f32\[2,3\]"):
             Infer(run.stage.settings, run.stage.context).open()
+
+
+def compiled_in(cache: Path) -> list[Path]:
+    return [file for file in (cache / "compiled").rglob("*") if file.is_file()]
+
+
+def test_what_was_compiled_is_used_again_and_made_anew_where_it_is_damaged(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EDGERT_CACHE", str(folder / "cache"))
+    x = np.full((2, 3), 3, np.float32)
+
+    def doubled() -> Any:
+        with running(folder, device="openvino:CPU") as run:
+            return run.feed({"tensor": {"x": x}})["outputs"].tensors["y"].copy()
+
+    assert (doubled() == 6).all()
+    (blob,) = compiled_in(folder / "cache")
+    written = blob.stat().st_mtime_ns
+    assert (doubled() == 6).all()
+    assert compiled_in(folder / "cache") == [blob]
+    assert blob.stat().st_mtime_ns == written
+    blob.chmod(0o600)
+    blob.write_bytes(blob.read_bytes()[:100] + b"not a compiled model")
+    assert (doubled() == 6).all()
