@@ -92,6 +92,9 @@ class SupervisorChannel(_Channel[ToSupervisor]):
     def __init__(self, path: Path) -> None:
         super().__init__(zmq.ROUTER, msgspec.msgpack.Decoder(ToSupervisor))
         self.address = f"ipc://{path}"
+        # At a full queue libzmq stops reading, and what a peer that then goes away has sent is
+        # lost: a worker's last words behind a flood of log lines.
+        self._socket.setsockopt(zmq.RCVHWM, 0)
         self._socket.bind(self.address)
         path.chmod(0o600)
 
