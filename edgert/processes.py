@@ -49,3 +49,12 @@ def stop_signals_wait() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def give_memory_back() -> None:
+    """Return to the kernel what was only needed to get ready: reading a model takes far more.
+
+    glibc keeps it otherwise; other C libraries have no such call and need none.
+    """
+    with contextlib.suppress(AttributeError):
+        _libc.malloc_trim(0)

@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from queue import SimpleQueue
 
 from edgert.errors import EdgertError, FrameFiltered, FrameLostError, StageError
+from edgert.plan.opening import make_stage
 from edgert.plan.structs import Plan, StagePlan
-from edgert.stages.base import AsyncStage, Inputs, Outputs, Stage, StageContext
-from edgert.stages.registry import Registry
+from edgert.stages.base import AsyncStage, Inputs, Outputs, Stage
 
 
 @contextmanager
 def opened(plan: Plan, stage_plan: StagePlan) -> Iterator[Stage]:
     """Open a stage, and at the end let its streams end and close it."""
-    kind = Registry().stage_class(stage_plan.kind)
-    context = StageContext(
-        name=stage_plan.name,
-        place=f"stage '{stage_plan.name}'",
-        inputs=stage_plan.input_ports,
-        outputs=stage_plan.output_ports,
-        threads=stage_plan.threads,
-        streams=plan.streams,
-        folder=plan.folder,
-        log=logging.getLogger(f"edgert.{stage_plan.name}"),
-    )
-    stage = kind(kind.options.model_validate(stage_plan.settings), context)
+    stage = make_stage(stage_plan, plan.streams, plan.folder)
     stage.open()
     try:
         yield stage

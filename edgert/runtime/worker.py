@@ -19,15 +19,16 @@ from edgert.control.messages import Failed, Finished, InputFault, Log, Ready, Sa
 from edgert.device.cores import pin
 from edgert.device.scheduling import work_in_batches
 from edgert.errors import EXIT_BUG, EXIT_DONE, EdgertError, ResourceError, UserError
+from edgert.plan.opening import make_stage
 from edgert.plan.structs import StagePlan, WorkerOrder
+from edgert.processes import give_memory_back
 from edgert.runtime.async_node import AsyncNode
 from edgert.runtime.loop import Loop
 from edgert.runtime.node import Node, Outputs
 from edgert.runtime.source_node import SourceNode
 from edgert.runtime.sync_node import SyncNode
 from edgert.runtime.wiring import Wiring, reader_ports
-from edgert.stages.base import AsyncStage, Source, Stage, StageContext
-from edgert.stages.registry import Registry
+from edgert.stages.base import AsyncStage, Source, Stage
 from edgert.transport.gate import FlowGate
 from edgert.transport.join import Join, Port
 
@@ -91,6 +92,7 @@ class Worker:
             reports = {stage.context.name: stage.context.report for stage in self._stages}
             if not _infers_on_cpu(reports.values()):
                 work_in_batches()
+            give_memory_back()
             self._channel.send(Ready(self._name, reports))
             self._wait_start(nodes)
             blocks = [wiring.ledger.stage(stage.context.name) for stage in self._stages]
@@ -125,18 +127,7 @@ class Worker:
             raise faults[0]
 
     def _open(self, plan: StagePlan, wiring: Wiring) -> Node:
-        cls = Registry().stage_class(plan.kind)
-        context = StageContext(
-            name=plan.name,
-            place=f"stage '{plan.name}'",
-            inputs=plan.input_ports,
-            outputs=plan.output_ports,
-            threads=plan.threads,
-            streams=self._order.streams,
-            folder=self._order.folder,
-            log=logging.getLogger(f"edgert.{plan.name}"),
-        )
-        stage = cls(cls.options.model_validate(plan.settings), context)
+        stage = make_stage(plan, self._order.streams, self._order.folder)
         stage.open()
         self._stages.append(stage)
         return self._node(stage, plan, wiring)
