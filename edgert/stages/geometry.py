@@ -35,6 +35,13 @@ def map_point(transform: Affine, x: float, y: float) -> tuple[float, float]:
     return a * x + b * y + c, d * x + e * y + f
 
 
+def map_points(points: Array, transform: Affine) -> Array:
+    """Return points [N, 2] (x, y) sent through a transform."""
+    a, b, c, d, e, f = transform
+    x, y = points[:, 0], points[:, 1]
+    return np.stack((a * x + b * y + c, d * x + e * y + f), axis=1)
+
+
 def map_boxes(boxes: Array, transform: Affine) -> Array:
     """Return boxes [N, 4] (x1, y1, x2, y2) sent through a transform, again upright.
 
@@ -49,6 +56,20 @@ def map_boxes(boxes: Array, transform: Affine) -> Array:
     mapped_y = d * x + e * y + f
     corners = (mapped_x.min(1), mapped_y.min(1), mapped_x.max(1), mapped_y.max(1))
     return np.stack(corners, axis=1)
+
+
+def inverse(transform: Affine) -> Affine:
+    """Return the transform that undoes this one; it must not flatten the picture."""
+    a, b, c, d, e, f = transform
+    scale = a * e - b * d
+    return (
+        e / scale,
+        -b / scale,
+        (b * f - e * c) / scale,
+        -d / scale,
+        a / scale,
+        (d * c - a * f) / scale,
+    )
 
 
 def clip_boxes(boxes: Array, width: float, height: float) -> Array:

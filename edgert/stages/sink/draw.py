@@ -1,14 +1,18 @@
-"""Draws boxes and labels straight on YUV planes: nothing is converted to RGB and back."""
+"""Draws results straight on YUV planes: nothing is converted to RGB and back."""
 
 from __future__ import annotations
 
 import colorsys
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import cv2
 
+from edgert.results import label_of
+from edgert.stages.geometry import Affine, map_boxes
+from edgert.tensor import PortSpec
 from edgert.transport.address import Array
+from edgert.transport.slot import Sample
 
 FONT = cv2.FONT_HERSHEY_SIMPLEX
 GOLDEN_RATIO = 0.618034  # steps of it spread hues as far apart as can be
@@ -27,24 +31,43 @@ class _Box:
     y2: int
 
 
-class BoxPainter:
-    """Draws the detections of a frame on its planes.
+class Painter(Protocol):
+    """Draws one kind of results on the planes of a frame.
 
     Args:
-        labels: Name of each class.
+        port: What the results say of themselves once: names of classes, of points.
         matrix: Colour matrix of the planes.
         height: Height of the picture, which decides how thick lines and letters are.
     """
 
-    def __init__(self, labels: Sequence[str], matrix: str, height: int) -> None:
-        self._labels = labels
+    def __init__(self, port: PortSpec, matrix: str, height: int) -> None: ...
+
+    def paint(self, planes: Planes, results: Sample, to_picture: Affine) -> None:
+        """Draw the results of one frame.
+
+        Args:
+            planes: y, u and v of the picture.
+            results: In pixels of the source frame.
+            to_picture: From pixels of the source frame to pixels of the picture.
+        """
+        ...
+
+
+class BoxPainter:
+    """Draws detections: a box and a label each."""
+
+    def __init__(self, port: PortSpec, matrix: str, height: int) -> None:
+        self._labels: list[str] = port.attributes.get("labels", [])
         self._matrix = matrix
         self._thickness = max(2, round(height / 720) * 2)
         self._scale = max(0.4, height / 1200)
         self._colours: dict[int, Yuv] = {}
 
-    def paint(self, planes: Planes, boxes: Array, scores: Array, classes: Array) -> None:
-        """Draw boxes, given in pixels of the picture, and their labels."""
+    def paint(self, planes: Planes, results: Sample, to_picture: Affine) -> None:
+        """Draw the boxes of one frame, cut to the picture, and their labels."""
+        found = results.tensors
+        scores, classes = found["scores"], found["classes"]
+        boxes = map_boxes(found["boxes"], to_picture)
         height, width = planes[0].shape
         clipped = boxes.clip((0, 0, 0, 0), (width - 1, height - 1, width - 1, height - 1))
         corners = clipped.round().astype(int).tolist()
@@ -53,7 +76,7 @@ class BoxPainter:
         ):
             colour = self._colour(class_id)
             self._outline(planes, _Box(x1, y1, x2, y2), colour)
-            self._name(planes, x1, y1, f"{self._label(class_id)} {score:.2f}", colour)
+            self._name(planes, x1, y1, f"{label_of(class_id, self._labels)} {score:.2f}", colour)
 
     def _outline(self, planes: Planes, box: _Box, colour: Yuv) -> None:
         y, u, v = planes
@@ -73,10 +96,6 @@ class BoxPainter:
             end = (corner[0] // 2, corner[1] // 2)
             cv2.rectangle(plane, (left // 2, bottom // 2), end, value, cv2.FILLED)
         cv2.putText(y, text, (left, bottom - below // 2 - 1), FONT, self._scale, BLACK, 1)
-
-    def _label(self, class_id: int) -> str:
-        known = 0 <= class_id < len(self._labels)
-        return self._labels[class_id] if known else f"class {class_id}"
 
     def _colour(self, class_id: int) -> Yuv:
         colour = self._colours.get(class_id)

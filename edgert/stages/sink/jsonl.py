@@ -20,7 +20,7 @@ from edgert.stages.base import (
     StageContext,
     StageOptions,
 )
-from edgert.stages.sink.message import ResultMaker
+from edgert.stages.sink.message import RESULT_INPUTS, ResultMaker, require_one
 from edgert.stages.sink.target import absolute, check_writable, claim
 from edgert.tensor import PortSpec
 
@@ -45,14 +45,15 @@ class JsonlSink(Stage):
     A line is written whole and at once, unbuffered: whoever reads the file sees it.
     """
 
-    inputs: ClassVar = {"detections": "detections"}
+    inputs: ClassVar = RESULT_INPUTS
     options: ClassVar = JsonlOptions
 
     @classmethod
     def plan(
         cls, options: JsonlOptions, inputs: Ports, context: PlanContext
     ) -> dict[str, PortSpec]:
-        """Check that the file can be written."""
+        """Check what arrives, and that the file can be written."""
+        require_one(inputs, context.place)
         if options.path != STDOUT:
             check_writable(absolute(options.path), context.place)
         return {}
@@ -69,7 +70,7 @@ class JsonlSink(Stage):
 
     def process(self, inputs: Inputs, outputs: Outputs) -> None:
         """Write the line of one frame."""
-        self._write(encode_line(self._results.make(inputs["detections"])))
+        self._write(encode_line(self._results.make(inputs)))
 
     def close(self) -> None:
         """Close the file; a file system that only now says it is full is heard."""

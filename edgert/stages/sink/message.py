@@ -1,39 +1,77 @@
-"""Makes a result of a frame's detections, for every sink that writes results."""
+"""Makes a result of what arrives at a sink, whatever the pipeline looked for."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from edgert.results import DetectionResult, detections_from
-from edgert.stages.base import StageContext
+from edgert.errors import UserError
+from edgert.results import DetectionResult, PoseResult, Result, detections_from, poses_from
+from edgert.stages.base import Inputs, Ports, StageContext
+from edgert.tensor import PortSpec
 from edgert.transport.slot import Sample
+
+# The inputs of every sink that takes results; a pipeline connects one of them.
+RESULT_INPUTS: Mapping[str, str] = {"detections?": "detections", "poses?": "poses"}
+
+Head = dict[str, Any]
+Make = Callable[[Sample, PortSpec, Head], Result]
 
 
 class ResultMaker:
-    """Turns samples of a ``detections`` port into results."""
+    """Turns samples of a port of results into results."""
 
     def __init__(self, context: StageContext) -> None:
         self._streams = context.streams
-        self._labels: list[str] = context.inputs["detections"].attributes.get("labels", [])
+        ((self._input, self._port),) = context.inputs.items()
+        self._make = _MAKERS[self._port.kind]
 
-    def make(self, sample: Sample) -> DetectionResult:
+    def make(self, inputs: Inputs) -> Result:
         """Return the result of one frame, its latency measured now."""
-        header, tensors = sample.header, sample.tensors
-        return DetectionResult(
-            stream=self.stream(header.stream),
-            frame=header.sequence,
-            pts_s=round(header.pts_ns / 1e9, 6),
-            latency_ms=round((time.monotonic_ns() - header.captured_ns) / 1e6, 3),
-            width=header.width,
-            height=header.height,
-            detections=detections_from(
-                tensors["boxes"].tolist(),
-                tensors["scores"].tolist(),
-                tensors["classes"].tolist(),
-                self._labels,
-            ),
-        )
+        sample = inputs[self._input]
+        header = sample.header
+        head: Head = {
+            "stream": self._streams[header.stream],
+            "frame": header.sequence,
+            "pts_s": round(header.pts_ns / 1e9, 6),
+            "latency_ms": round((time.monotonic_ns() - header.captured_ns) / 1e6, 3),
+            "width": header.width,
+            "height": header.height,
+        }
+        return self._make(sample, self._port, head)
 
-    def stream(self, number: int) -> str:
-        """Return the name of a stream."""
-        return self._streams[number]
+
+def require_one(inputs: Ports, place: str) -> None:
+    """Refuse a sink that is connected to no results, or to several kinds of them.
+
+    Raises:
+        UserError: It is.
+    """
+    if len(inputs) == 1:
+        return
+    known = ", ".join(name.rstrip("?") for name in RESULT_INPUTS)
+    fault = f"it writes one kind of results, and {len(inputs)} are connected"
+    raise UserError(f"{place}, inputs", fault, f"Connect one of {known}")
+
+
+def _detections(sample: Sample, port: PortSpec, head: Head) -> DetectionResult:
+    tensors = sample.tensors
+    found = detections_from(
+        tensors["boxes"].tolist(),
+        tensors["scores"].tolist(),
+        tensors["classes"].tolist(),
+        port.attributes.get("labels", []),
+    )
+    return DetectionResult(**head, detections=found)
+
+
+def _poses(sample: Sample, port: PortSpec, head: Head) -> PoseResult:
+    tensors = sample.tensors
+    found = poses_from(
+        tensors["keypoints"].tolist(), tensors["scores"].tolist(), port.attributes["keypoints"]
+    )
+    return PoseResult(**head, poses=found)
+
+
+_MAKERS: dict[str, Make] = {"detections": _detections, "poses": _poses}

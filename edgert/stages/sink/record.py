@@ -19,9 +19,10 @@ from av.video.reformatter import ColorRange, Colorspace
 from av.video.stream import VideoStream
 
 from edgert.errors import StageError, UserError
-from edgert.stages.base import StageContext
-from edgert.stages.geometry import map_boxes
-from edgert.stages.sink.draw import BoxPainter, Planes
+from edgert.stages.base import Inputs, StageContext
+from edgert.stages.geometry import inverse
+from edgert.stages.sink.draw import BoxPainter, Painter, Planes
+from edgert.stages.sink.draw_pose import PosePainter
 from edgert.stages.sink.target import MEND
 from edgert.tensor import IDENTITY, FrameHeader
 from edgert.transport.address import Array
@@ -40,6 +41,7 @@ SPACES = {"bt601": Colorspace.ITU601, "bt709": Colorspace.ITU709, "bt2020": Colo
 AV_SPACES = {"bt601": 6, "bt709": 1, "bt2020": 9}  # AVColorSpace
 AV_RANGES = {"limited": 1, "full": 2}  # AVColorRange
 GREY = 128
+PAINTERS: dict[str, type[Painter]] = {"detections": BoxPainter, "poses": PosePainter}
 
 Size: TypeAlias = tuple[int, int]
 
@@ -66,18 +68,18 @@ class Recorder:
         cv2.setNumThreads(context.threads)
         self._container = self._make()
         self._stream: VideoStream | None = None
-        self._painter: BoxPainter
+        self._painters: list[tuple[str, Painter]] = []
         context.report["codec"] = self._encoder
 
-    def add(self, image: Sample, detections: Sample) -> None:
-        """Draw the detections on a copy of the image and encode it."""
+    def add(self, inputs: Inputs) -> None:
+        """Draw the results of a frame on a copy of its image and encode it."""
+        image = inputs["image"]
         header = image.header
         frame = self._copy(image, header)
         stream = self._stream or self._start(frame, header)
-        tensors = detections.tensors
-        if len(tensors["boxes"]):
-            boxes = map_boxes(tensors["boxes"], _inverse(header.transform))
-            self._painter.paint(_planes(frame), boxes, tensors["scores"], tensors["classes"])
+        to_picture = IDENTITY if header.transform == IDENTITY else inverse(header.transform)
+        for port, painter in self._painters:
+            painter.paint(_planes(frame), inputs[port], to_picture)
         if (frame.width, frame.height) != self._size:
             self.scaled += 1
             frame = frame.reformat(*self._size)
@@ -125,8 +127,11 @@ class Recorder:
         matrix, colour_range = _colours(header)
         codec.colorspace = AV_SPACES[matrix]
         codec.color_range = AV_RANGES[colour_range]
-        labels = self._context.inputs["detections"].attributes.get("labels", [])
-        self._painter = BoxPainter(labels, matrix, frame.height)
+        self._painters = [
+            (name, PAINTERS[port.kind](port, matrix, frame.height))
+            for name, port in self._context.inputs.items()
+            if name != "image"
+        ]
         self._stream = stream
         return stream
 
@@ -220,21 +225,6 @@ def _colours(header: FrameHeader) -> tuple[str, str]:
     if header.pixel_format in ("bgr24", "rgb24"):
         return "bt601", "limited"
     return header.colour_matrix, header.colour_range
-
-
-def _inverse(transform: tuple[float, ...]) -> tuple[float, float, float, float, float, float]:
-    if transform == IDENTITY:
-        return IDENTITY
-    a, b, c, d, e, f = transform
-    scale = a * e - b * d
-    return (
-        e / scale,
-        -b / scale,
-        (b * f - e * c) / scale,
-        -d / scale,
-        a / scale,
-        (d * c - a * f) / scale,
-    )
 
 
 def _even(size: int) -> int:

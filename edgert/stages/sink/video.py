@@ -1,4 +1,4 @@
-"""``sink.video``: records the video with the detections drawn on it."""
+"""``sink.video``: records the video with what was found drawn on it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pydantic import Field
 
 from edgert.errors import UserError
 from edgert.stages.base import Inputs, Outputs, PlanContext, Ports, Stage, StageOptions
+from edgert.stages.sink.message import RESULT_INPUTS
 from edgert.stages.sink.target import MEND, absolute, check_writable, claim
 from edgert.tensor import PortSpec
 
@@ -41,13 +42,13 @@ class VideoOptions(StageOptions):
 
 
 class VideoSink(Stage):
-    """Draws boxes and labels on each frame and encodes it, with the times of the source.
+    """Draws what was found on each frame and encodes it, with the times of the source.
 
     The file can be played after Ctrl-C, and up to the last seconds after a kill. Odd sizes grow by
     one pixel, which H.264 asks for.
     """
 
-    inputs: ClassVar = {"image": "image", "detections": "detections"}
+    inputs: ClassVar = {"image": "image", **RESULT_INPUTS}
     options: ClassVar = VideoOptions
 
     _recorder: Recorder | None = None
@@ -86,7 +87,7 @@ class VideoSink(Stage):
         """Draw and encode one frame."""
         if self._recorder is None:
             raise AssertionError("the stage is not open")
-        self._recorder.add(inputs["image"], inputs["detections"])
+        self._recorder.add(inputs)
 
     def close(self) -> None:
         """Encode what is left and finish the file."""

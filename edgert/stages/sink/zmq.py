@@ -22,7 +22,7 @@ from edgert.stages.base import (
     StageOptions,
 )
 from edgert.stages.sink.address import IPC, check_address, default_address, make_folder
-from edgert.stages.sink.message import ResultMaker
+from edgert.stages.sink.message import RESULT_INPUTS, ResultMaker, require_one
 from edgert.tensor import PortSpec
 
 if TYPE_CHECKING:
@@ -64,12 +64,13 @@ class ZmqSink(Stage):
         overrun: Results that at least one subscriber was too slow for.
     """
 
-    inputs: ClassVar = {"detections": "detections"}
+    inputs: ClassVar = RESULT_INPUTS
     options: ClassVar = ZmqOptions
 
     @classmethod
     def plan(cls, options: ZmqOptions, inputs: Ports, context: PlanContext) -> dict[str, PortSpec]:
-        """Check the address."""
+        """Check what arrives, and the address."""
+        require_one(inputs, context.place)
         address = options.address or default_address(context.name)
         check_address(address, context.place, allow_remote=options.allow_remote)
         return {}
@@ -106,7 +107,7 @@ class ZmqSink(Stage):
 
     def process(self, inputs: Inputs, outputs: Outputs) -> None:
         """Publish the result of one frame."""
-        result = self._results.make(inputs["detections"])
+        result = self._results.make(inputs)
         self._hear()
         if not self._subscriptions:
             if not self.unheard:

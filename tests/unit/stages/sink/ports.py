@@ -23,6 +23,12 @@ DETECTIONS = PortSpec(
     attributes={"labels": ["person", "car"]},
 )
 
+POSES = PortSpec(
+    "poses",
+    {"keypoints": TensorSpec("f32", (2, 3, 3)), "scores": TensorSpec("f32", (2,))},
+    attributes={"keypoints": ["nose", "left_shoulder", "right_shoulder"]},
+)
+
 
 class NoModels:
     """A model reader for stages that need no model."""
@@ -41,4 +47,12 @@ def found(*boxes: tuple[float, float, float, float], class_id: int = 0) -> dict[
         "boxes": np.array(boxes, np.float32).reshape(-1, 4),
         "scores": np.full(len(boxes), 0.875, np.float32),
         "classes": np.full(len(boxes), class_id, np.int32),
+    }
+
+
+def pose(*points: tuple[float, float, float]) -> dict[str, Array]:
+    """The tensors of a frame with one pose of these points (x, y, score)."""
+    return {
+        "keypoints": np.array([points], np.float32),
+        "scores": np.full(1, 0.75, np.float32),
     }

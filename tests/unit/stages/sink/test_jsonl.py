@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from edgert.errors import StageError, UserError
-from edgert.results import decode
+from edgert.results import PoseResult, decode
 from edgert.stages.harness import opened
 from edgert.stages.sink.jsonl import JsonlSink
-from edgert.tensor import FrameHeader
+from edgert.tensor import FrameHeader, PortSpec
 
-from .ports import DETECTIONS, found, plan_context
+from .ports import DETECTIONS, POSES, found, plan_context, pose
 
 
 def writing(path: object, **more: Any) -> Any:
@@ -68,6 +68,32 @@ def test_every_frame_is_a_line_as_soon_as_it_is_processed(tmp_path: Path) -> Non
         ],
     }
     assert decode(file.read_bytes().splitlines()[1]).detections == []
+
+
+def test_poses_are_written_as_points_with_names(tmp_path: Path) -> None:
+    path = tmp_path / "out.jsonl"
+    context = plan_context(Path())
+    with opened(JsonlSink, {"path": str(path)}, {"poses": POSES}, context) as run:
+        run.feed({"poses": pose((1.234, 2, 0.5), (3, 4, 1), (-5, 6, 0))})
+    said = json.loads(path.read_text())
+    assert said["task"] == "pose"
+    assert said["poses"] == [
+        {
+            "score": 0.75,
+            "keypoints": [
+                {"name": "nose", "x": 1.23, "y": 2.0, "score": 0.5},
+                {"name": "left_shoulder", "x": 3.0, "y": 4.0, "score": 1.0},
+                {"name": "right_shoulder", "x": -5.0, "y": 6.0, "score": 0.0},
+            ],
+        }
+    ]
+    assert isinstance(decode(path.read_bytes()), PoseResult)
+
+
+@pytest.mark.parametrize("inputs", [{}, {"detections": DETECTIONS, "poses": POSES}])
+def test_one_kind_of_results_is_written(inputs: dict[str, PortSpec]) -> None:
+    with pytest.raises(UserError, match=f"one kind of results, and {len(inputs)} are connected"):
+        JsonlSink.plan(JsonlSink.options(), inputs, plan_context(Path()))
 
 
 def test_the_file_is_made_anew(tmp_path: Path) -> None:

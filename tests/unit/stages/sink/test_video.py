@@ -16,7 +16,7 @@ from edgert.stages.sink.video import VideoSink
 from edgert.tensor import FrameHeader, image_port
 from edgert.transport.address import Array
 
-from .ports import DETECTIONS, found, plan_context
+from .ports import DETECTIONS, POSES, found, plan_context, pose
 
 MS = 1_000_000
 SIZE = (96, 64)
@@ -96,6 +96,29 @@ def test_boxes_find_their_place_on_an_image_that_was_scaled_down(tmp_path: Path)
         run.feed({"image": grey(*size), "detections": found((200, 160, 400, 360))}, scaled)
     (frame,) = frames_of(tmp_path / "out.mp4")
     assert abs(int(frame.to_ndarray()[130, 200]) - 60) > 30
+
+
+def test_poses_are_drawn_where_they_are_sure(tmp_path: Path) -> None:
+    size = (320, 240)
+    image = image_port(*size, attributes={"fps": 25.0})
+    settings = {"path": str(tmp_path / "out.mp4"), "quality": 5}
+    inputs = {"image": image, "poses": POSES}
+    with opened(VideoSink, settings, inputs, plan_context(tmp_path)) as run:
+        shoulders = pose((160, 20, 0.1), (100, 100, 0.9), (200, 100, 0.9))
+        run.feed({"image": grey(*size), "poses": shoulders}, header(0, size))
+    (frame,) = frames_of(tmp_path / "out.mp4")
+    y = frame.to_ndarray()[:240].astype(int)
+    assert abs(y[100, 150] - 60) > 30  # the line between the shoulders
+    assert abs(y[20, 160] - 60) < 5  # a nose that is only guessed
+
+
+def test_without_results_the_video_is_recorded_as_it_is(tmp_path: Path) -> None:
+    image = image_port(*SIZE, attributes={"fps": 25.0})
+    settings = {"path": str(tmp_path / "out.mkv")}
+    with opened(VideoSink, settings, {"image": image}, plan_context(tmp_path)) as run:
+        run.feed({"image": grey(*SIZE)}, header(0))
+    (frame,) = frames_of(tmp_path / "out.mkv")
+    np.testing.assert_allclose(frame.to_ndarray(), [[60] * 96] * 64 + [[128] * 96] * 32, atol=3)
 
 
 @pytest.mark.parametrize("size", [(97, 63), (33, 64), (2, 3)])

@@ -1,0 +1,29 @@
+"""What every result says of its frame, whatever was looked for in it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+
+class FrameResult(msgspec.Struct, frozen=True, kw_only=True, tag_field="task"):
+    """The head of a result.
+
+    Attributes:
+        schema: Name and version of this format.
+        stream: Name of the source.
+        frame: Number of the frame in its stream, from 0.
+        pts_s: Presentation time of the frame from the start of its stream.
+        latency_ms: From the moment the source had the frame to the making of this message.
+        width: Width of the source frame in pixels.
+        height: Height of the source frame in pixels.
+    """
+
+    schema: Literal["edgert.result/1"] = "edgert.result/1"
+    stream: str
+    frame: int
+    pts_s: float
+    latency_ms: float
+    width: int
+    height: int
