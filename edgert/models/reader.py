@@ -107,6 +107,7 @@ class Models:
             shapes=fixed,
             image=entry.image if entry else None,
             detection=entry.detection if entry else None,
+            pose=entry.pose if entry else None,
             licence=entry.licence if entry else "",
         )
 

@@ -18,6 +18,7 @@ BUILT_IN = {
     "filter.detections": "edgert.stages.filter.detections:DetectionFilter",
     "infer": "edgert.stages.infer:Infer",
     "postprocess.detection": "edgert.stages.postprocess.detection:DetectionPostprocess",
+    "postprocess.pose": "edgert.stages.postprocess.pose:PosePostprocess",
     "preprocess.image": "edgert.stages.preprocess.image:ImagePreprocess",
     "sink.jsonl": "edgert.stages.sink.jsonl:JsonlSink",
     "sink.video": "edgert.stages.sink.video:VideoSink",

@@ -9,7 +9,6 @@ import msgspec
 import numpy as np
 from pydantic import Field
 
-from edgert.models.describe import ModelDescription
 from edgert.stages.base import (
     Inputs,
     Outputs,
@@ -20,7 +19,8 @@ from edgert.stages.base import (
 )
 from edgert.stages.geometry import clip_boxes, map_boxes
 from edgert.stages.postprocess.candidates import Candidates, Decoder
-from edgert.stages.postprocess.head import Head, fit, input_size, merge, read_labels
+from edgert.stages.postprocess.described import describe, input_size, read_names
+from edgert.stages.postprocess.head import Head, fit, merge
 from edgert.stages.postprocess.ssd import SsdDecoder
 from edgert.stages.postprocess.yolo import YoloDecoder, YoloNmsFreeDecoder
 from edgert.stages.postprocess.yolox import YoloxDecoder
@@ -97,10 +97,10 @@ class DetectionPostprocess(Stage):
     ) -> dict[str, PortSpec]:
         """Say how many detections there may be, and put into attributes how they are found."""
         port, where = inputs["raw"], f"{context.place}, input 'raw'"
-        described = _describe(options, port, context)
+        described = describe(options.model, port, context)
         given = options.overrides()
         if options.labels is not None:
-            given["labels"] = read_labels(options.labels, context)
+            given["labels"] = read_names(options.labels, "labels", context)
         wanted = merge(described.detection if described else None, given, where)
         head = fit(wanted, input_size(described, options.size, where), port, where)
         return {"detections": detections_port(options.max_detections, wanted.labels, head)}
@@ -179,18 +179,3 @@ def detections_port(most: int, labels: tuple[str, ...], head: Head) -> PortSpec:
     }
     attributes = {"labels": list(labels), "head": msgspec.to_builtins(head)}
     return PortSpec("detections", tensors, attributes=attributes)
-
-
-def _describe(
-    options: DetectionOptions, port: PortSpec, context: PlanContext
-) -> ModelDescription | None:
-    """Return the model whose outputs arrive; None where nobody says which one that is."""
-    named = port.attributes.get("model")
-    model = options.model or named
-    if model is None:
-        return None
-    shapes: dict[str, Any] = {}
-    if model == named:
-        shapes = port.attributes.get("model_file", {}).get("shapes", {})
-    described: ModelDescription = context.models.describe(model, shapes)
-    return described

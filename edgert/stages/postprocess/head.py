@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import prod
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from edgert.errors import Fault, ModelError, PipelineError, UserError
-from edgert.models.describe import DetectionHead, ModelDescription
-from edgert.stages.base import PlanContext
+from edgert.models.describe import DetectionHead
 from edgert.tensor import PortSpec, TensorSpec
 
 FAMILIES = ("ssd", "yolox", "yolo", "yolo-nms-free")
@@ -22,7 +20,6 @@ ROLES = {
     "yolo-nms-free": ("predictions",),
 }
 OPTIONAL_ROLES = {"ssd": ("count",)}
-_MAX_LABELS_BYTES = 1 << 20
 
 
 class Head(msgspec.Struct, frozen=True):
@@ -53,28 +50,6 @@ class Head(msgspec.Struct, frozen=True):
     has_objectness: bool = False
 
 
-def read_labels(labels: tuple[str, ...] | str, context: PlanContext) -> tuple[str, ...]:
-    """Return labels as given, or read from a text file with one on each line.
-
-    Raises:
-        UserError: The file cannot be read.
-    """
-    if not isinstance(labels, str):
-        return labels
-    path = Path(context.folder, labels).expanduser()
-    place = f"{context.place}, labels"
-    try:
-        if path.stat().st_size > _MAX_LABELS_BYTES:
-            raise UserError(place, f"{path} is too large", "Give a text file, one label a line")
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        fault = f"cannot read {path}: {error.strerror}"
-        raise UserError(place, fault, "Give a text file, one label a line") from None
-    except UnicodeDecodeError:
-        raise UserError(place, f"{path} is not UTF-8 text", "Give one label a line") from None
-    return tuple(line.strip() for line in lines if line.strip())
-
-
 def merge(known: DetectionHead | None, given: Mapping[str, Any], where: str) -> DetectionHead:
     """Return the head by the model's own metadata, where ``given`` goes first.
 
@@ -95,34 +70,6 @@ def merge(known: DetectionHead | None, given: Mapping[str, Any], where: str) -> 
         fault = f"the model's family {fields['family']!r} is not known"
         raise UserError(where, fault, f"Known: {', '.join(FAMILIES)}")
     return DetectionHead(**{"tensors": {}, **fields})
-
-
-def input_size(
-    described: ModelDescription | None, given: tuple[int, int] | None, where: str
-) -> tuple[int, int]:
-    """Return width and height of the model's picture input.
-
-    Raises:
-        UserError: They are not known.
-    """
-    if given is not None:
-        return given
-    if described is not None:
-        name = described.image.tensor if described.image else next(iter(described.inputs), "")
-        spec = described.inputs.get(name)
-        size = _size_of(spec, described.image.layout if described.image else "") if spec else None
-        if size is not None:
-            return size
-    fault = "the size of the model's picture input is not known"
-    raise UserError(where, fault, "Give `size: [width, height]`")
-
-
-def _size_of(spec: TensorSpec, layout: str) -> tuple[int, int] | None:
-    if len(spec.shape) != 4:
-        return None
-    is_nchw = layout == "NCHW" or (not layout and spec.shape[1] in (1, 3))
-    height, width = spec.shape[2:] if is_nchw else spec.shape[1:3]
-    return (width, height) if width and height else None
 
 
 def fit(wanted: DetectionHead, size: tuple[int, int], port: PortSpec, where: str) -> Head:

@@ -9,7 +9,14 @@ import pytest
 import yaml
 
 from edgert.errors import MediaError, ModelError
-from edgert.models.catalog import HttpsSource, Item, ModelEntry, load_catalog, parse_catalog
+from edgert.models.catalog import (
+    HttpsSource,
+    Item,
+    ModelEntry,
+    PypiSource,
+    load_catalog,
+    parse_catalog,
+)
 from edgert.tensor import DTYPES
 
 CATALOG = load_catalog()
@@ -53,6 +60,10 @@ def test_every_model_fits_itself(entry: ModelEntry) -> None:
         assert entry.detection.family in ("ssd", "yolox", "yolo", "yolo-nms-free")
         assert set(entry.detection.tensors.values()) <= set(entry.outputs)
         assert all(label.strip() == label != "" for label in entry.detection.labels)
+    if entry.pose:
+        assert entry.pose.family in ("movenet", "blazepose")
+        assert set(entry.pose.tensors.values()) <= set(entry.outputs)
+        assert len(set(entry.pose.keypoints)) == len(entry.pose.keypoints) > 0
 
 
 @pytest.mark.parametrize("entry", CATALOG.models.values(), ids=lambda entry: entry.name)
@@ -107,3 +118,9 @@ def test_a_whole_entry_is_taken() -> None:
 def test_a_broken_entry_is_refused(changes: dict[str, Any]) -> None:
     with pytest.raises(msgspec.ValidationError):
         parse(**changes)
+
+
+def test_a_wheel_of_one_machine_is_asked_for_by_its_tags() -> None:
+    assert PypiSource("p", "1", "p/f").pip_options == ()
+    source = PypiSource("p", "1", "p/f", "3.11", "any")
+    assert source.pip_options == ("--python-version", "3.11", "--platform", "any")

@@ -1,0 +1,52 @@
+"""The shipped pipelines of each task, run as they are on real pictures."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from edgert import Pipeline
+
+from .runs import REPOSITORY, unique_name
+
+pytestmark = pytest.mark.process
+
+
+def shipped(name: str, folder: Path, pictures: list[Path], **changes: dict[str, Any]) -> Pipeline:
+    """Load a shipped pipeline that reads pictures, with changes to its stages."""
+    photos = folder / "photos"
+    photos.mkdir()
+    for picture in pictures:
+        shutil.copy(picture, photos)
+    document = yaml.safe_load((REPOSITORY / "pipelines" / f"{name}.yaml").read_text())
+    document["name"] = unique_name()
+    source = next(iter(document["stages"]))
+    document["stages"][source] = {"kind": "source.images", "uri": str(photos)}
+    for stage, keys in changes.items():
+        document["stages"][stage] |= keys
+    file = folder / "pipeline.yaml"
+    file.write_text(yaml.safe_dump(document, sort_keys=False))
+    return Pipeline.load(file)
+
+
+def test_a_pose(tmp_path: Path, assets: Path) -> None:
+    pytest.importorskip("ai_edge_litert", reason="needs the extra 'tflite'")
+    squat = assets / "media" / "squat.bmp"
+    model = assets / "models" / "movenet_single_pose_lightning_ptq.tflite"
+    pipeline = shipped("pose", tmp_path, [squat], estimator={"model": str(model)})
+    (result,) = pipeline.results()
+    (pose,) = result.poses
+    assert pose.score > 0.6
+    at = {point.name: (point.x, point.y) for point in pose.keypoints if point.score > 0.5}
+    # Read off the picture by eye.
+    for name, wanted in {
+        "right_shoulder": (217, 250),
+        "right_hip": (138, 366),
+        "left_knee": (300, 402),
+        "left_ankle": (260, 507),
+    }.items():
+        assert at[name] == pytest.approx(wanted, abs=15)
