@@ -74,6 +74,16 @@ class CompileRequest(msgspec.Struct, frozen=True):
     cache_dir: str = ""
     bytes: dict[str, ByteInput] = {}
 
+    @property
+    def lanes(self) -> int:
+        """Inferences that the CPU computes at once: what is in flight beyond them waits, ready."""
+        return min(self.requests, self.threads)
+
+    @property
+    def threads_per_lane(self) -> int:
+        """Threads that compute one inference on the CPU."""
+        return self.threads // self.lanes
+
 
 class DeviceReport(msgspec.Struct, frozen=True):
     """Where a session really runs, read back from the runtime, never assumed.

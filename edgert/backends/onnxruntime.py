@@ -93,7 +93,7 @@ class OnnxRuntimeBackend:
                 f"there is no {options.optimisation!r}",
                 f"One of: {', '.join(_OPTIMISATION)}",
             )
-        config = _session_options(options, max(1, request.threads // request.requests))
+        config = _session_options(options, request.threads_per_lane)
         if provider != _CPU:
             config.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
         graph = read_graph(request.path, request.shapes, request.bytes)
@@ -106,7 +106,8 @@ class OnnxRuntimeBackend:
         actual = f"{self.name}:{provider.removesuffix(_SUFFIX)}"
         own = msgspec.structs.replace(signature, inputs={**signature.inputs, **graph.own})
         report = DeviceReport(place, actual, _precision_of(provider, own), self.version())
-        return OnnxRuntimeSession(session, signature, report, request.requests)
+        lanes = request.lanes if provider == _CPU else request.requests
+        return OnnxRuntimeSession(session, signature, report, request.requests, lanes)
 
     def _provider(self, device: str, place: str) -> str:
         wanted = device.lower().removesuffix(_SUFFIX.lower())

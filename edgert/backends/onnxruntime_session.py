@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import queue
 import threading
 from typing import Any
 
 from edgert.backends.base import DeviceReport, Done, Fit, Signature, Targets, Tensors
 from edgert.backends.binding import open_names, ports, write_open
+from edgert.backends.lanes import Lanes
 from edgert.backends.onnxruntime_runtime import native
 from edgert.errors import FrameLostError, RunError
 from edgert.transport.address import Array
@@ -24,18 +24,22 @@ _RUN_ERRORS = (
 )
 
 _Open = dict[str, Array | Fit]
-_Job = tuple[Any, _Open, Done]
+_Job = tuple[Any, _Open]
 
 
 class OnnxRuntimeSession:
-    """A compiled model; see ``edgert.backends.base.Session``.
+    """A compiled model, which all lanes share; see ``edgert.backends.base.Session``.
 
-    With one request ``start`` runs the inference itself and calls ``done`` before it returns.
-    With more, as many threads share the one compiled model.
+    Args:
+        session: The runtime's own.
+        signature: Inputs and outputs as it has them.
+        device: Where it runs.
+        requests: Inferences that may be in flight.
+        lanes: Inferences that are computed at once.
     """
 
     def __init__(
-        self, session: Any, signature: Signature, device: DeviceReport, requests: int
+        self, session: Any, signature: Signature, device: DeviceReport, requests: int, lanes: int
     ) -> None:
         self.inputs = signature.inputs
         self.outputs = signature.outputs
@@ -48,12 +52,8 @@ class OnnxRuntimeSession:
         self._open = open_names(signature.outputs)
         self._order = list(signature.outputs)
         self._bindings: dict[tuple[int, ...], Any] = {}
-        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
-        count = requests if requests > 1 else 0
-        self._threads = [threading.Thread(target=self._work, daemon=True) for _ in range(count)]
-        for thread in self._threads:
-            thread.start()
+        self._lanes = Lanes([self._run] * lanes, "onnxruntime", requests)
 
     def start(self, inputs: Tensors, outputs: Targets, done: Done) -> None:
         """Begin one inference on the caller's memory."""
@@ -64,29 +64,16 @@ class OnnxRuntimeSession:
         if binding is None:
             binding = self._bind(given, wanted, key)
         targets = {name: outputs[name] for name in self._open} if self._open else {}
-        if self._threads:
-            self._jobs.put((binding, targets, done))
-        else:
-            self._run(binding, targets, done)
+        self._lanes.start((binding, targets), done)
 
     def close(self) -> None:
         """Wait for what is in flight and give everything back."""
-        for _ in self._threads:
-            self._jobs.put(None)
-        for thread in self._threads:
-            thread.join()
-        self._threads.clear()
+        self._lanes.close()
         self._bindings.clear()
         self._session = None
 
-    def _work(self) -> None:
-        while (job := self._jobs.get()) is not None:
-            self._run(*job)
-            # The next wait must not hold what the caller has long given back.
-            del job
-
-    def _run(self, binding: Any, targets: _Open, done: Done) -> None:
-        error: RunError | FrameLostError | None = None
+    def _run(self, job: _Job) -> RunError | FrameLostError | None:
+        binding, targets = job
         try:
             for name in targets:
                 # Bound anew, or it would have to have the size of the last result.
@@ -95,11 +82,11 @@ class OnnxRuntimeSession:
             if targets:
                 self._copy_open(binding, targets)
         except FrameLostError as lost:
-            error = lost
+            return lost.with_traceback(None)
         except _RUN_ERRORS as failed:
             said = " ".join(str(failed).split())[:400]
-            error = RunError(self.device.actual, f"an inference failed: {said}")
-        done(error)
+            return RunError(self.device.actual, f"an inference failed: {said}")
+        return None
 
     def _copy_open(self, binding: Any, targets: _Open) -> None:
         results = binding.get_outputs()

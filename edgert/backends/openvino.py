@@ -124,7 +124,7 @@ class OpenVinoBackend:
         config: dict[str, Any] = {}
         if device == "CPU":
             config["INFERENCE_NUM_THREADS"] = request.threads
-            config["NUM_STREAMS"] = min(request.requests, request.threads)
+            config["NUM_STREAMS"] = request.lanes
             # Placement is the plan's: the worker's affinity mask holds for these threads too.
             config["ENABLE_CPU_PINNING"] = False
         if request.precision == "f32" and device.startswith(("CPU", "GPU")):

@@ -75,12 +75,13 @@ class TfliteBackend:
         place = f"{self.name}:{request.device}"
         delegate = self._delegate(request.device, place)
         options = _options(request, delegate, place)
-        pool = [_interpreter(request, delegate, options, place) for _ in range(request.requests)]
+        lanes = request.lanes if delegate is None else request.requests
+        pool = [_interpreter(request, delegate, options, place) for _ in range(lanes)]
         own = signature_of(pool[0], request.shapes, request.path, allocated=True)
         seen = with_bytes(own, request.bytes, Path(request.path).name)
         precision = "unknown" if delegate else _precision_on_cpu(own, request.path)
         report = self._report(pool[0], request.device, delegate, precision)
-        return TfliteSession(pool, own, seen, request.bytes, report)
+        return TfliteSession(pool, own, seen, request.bytes, report, request.requests)
 
     def _delegate(self, device: str, place: str) -> Delegate | None:
         if device.upper() == _CPU:
@@ -123,7 +124,7 @@ def _options(request: CompileRequest, delegate: Delegate | None, place: str) -> 
 def _interpreter(
     request: CompileRequest, delegate: Delegate | None, options: TfliteOptions, place: str
 ) -> Any:
-    threads = max(1, request.threads // request.requests)
+    threads = request.threads_per_lane
     loaded = [] if delegate is None else [delegates.load(delegate, options.delegate, place)]
     xnnpack = delegate is None and options.xnnpack is not False
     try:

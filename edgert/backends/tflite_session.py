@@ -8,7 +8,6 @@ takes no delegates by library: the copy it would save is 0.05 ms of YOLOX-nano's
 
 from __future__ import annotations
 
-import queue
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -20,6 +19,7 @@ import numpy as np
 from edgert.backends.base import ByteInput, DeviceReport, Done, Fit, Signature, Targets, Tensors
 from edgert.backends.binding import Port, open_names, ports, write_open
 from edgert.backends.byte_input import factor_and_offset
+from edgert.backends.lanes import Lanes
 from edgert.backends.tflite_model import named
 from edgert.backends.tflite_runtime import ERRORS, reason
 from edgert.errors import FrameLostError, RunError
@@ -27,7 +27,7 @@ from edgert.tensor import TensorSpec
 from edgert.transport.address import Array
 
 Write = Callable[[Array, Array], None]
-_Job = tuple[list[Array], dict[str, "Array | Fit"], Done]
+_Job = tuple[list[Array], dict[str, "Array | Fit"]]
 
 
 class _Feed(msgspec.Struct):
@@ -70,37 +70,40 @@ class _Request:
 
 
 class TfliteSession:
-    """A pool of interpreters; see ``edgert.backends.base.Session``.
+    """A pool of interpreters, one a lane; see ``edgert.backends.base.Session``.
 
-    With one request ``start`` runs the inference itself and calls ``done`` before it returns.
+    Args:
+        interpreters: One for each inference that is computed at once, with tensors allocated.
+        own: Inputs and outputs as the model has them.
+        seen: The same as callers see them.
+        conversions: Inputs that are given as bytes.
+        device: Where it runs.
+        requests: Inferences that may be in flight.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  what a session is made of
         self,
         interpreters: Sequence[Any],
         own: Signature,
         seen: Signature,
         conversions: Mapping[str, ByteInput],
         device: DeviceReport,
+        requests: int,
     ) -> None:
         self.inputs = seen.inputs
         self.outputs = seen.outputs
         self.device = device
         self.copied_bytes = 0
-        self.requests = len(interpreters)
+        self.requests = requests
         self._inputs = ports(device.actual, seen.inputs)
         self._outputs = ports(device.actual, seen.outputs)
         self._open = open_names(seen.outputs)
-        self._pool = [_Request(interpreter, own, conversions) for interpreter in interpreters]
-        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
-        workers = self._pool if self.requests > 1 else []
-        self._threads = [
-            threading.Thread(target=self._work, args=(request,), name="tflite", daemon=True)
-            for request in workers
+        runs = [
+            partial(self._run, _Request(interpreter, own, conversions))
+            for interpreter in interpreters
         ]
-        for thread in self._threads:
-            thread.start()
+        self._lanes = Lanes(runs, "tflite", requests)
 
     def start(self, inputs: Tensors, outputs: Targets, done: Done) -> None:
         """Begin one inference on the caller's memory."""
@@ -110,33 +113,15 @@ class TfliteSession:
         }
         for name in self._open:
             targets[name] = outputs[name]
-        if self._threads:
-            self._jobs.put((given, targets, done))
-        else:
-            done(self._run(self._pool[0], given, targets))
+        self._lanes.start((given, targets), done)
 
     def close(self) -> None:
         """Wait for what is in flight and give everything back."""
-        for _ in self._threads:
-            self._jobs.put(None)
-        for thread in self._threads:
-            thread.join()
-        self._threads.clear()
-        self._pool.clear()
+        self._lanes.close()
 
-    def _work(self, request: _Request) -> None:
-        while (job := self._jobs.get()) is not None:
-            error, done = self._run(request, job[0], job[1]), job[2]
-            # Neither ``done`` nor the next wait must meet what the caller has to get back.
-            del job
-            done(error)
-            del done, error
-
-    def _run(
-        self, request: _Request, given: Sequence[Array], targets: Mapping[str, Array | Fit]
-    ) -> RunError | FrameLostError | None:
+    def _run(self, request: _Request, job: _Job) -> RunError | FrameLostError | None:
         try:
-            copied = request.run(given, targets)
+            copied = request.run(*job)
         except FrameLostError as lost:
             # Its traceback holds a view of a tensor, see ``_Request.run``.
             return lost.with_traceback(None)

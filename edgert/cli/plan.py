@@ -13,7 +13,8 @@ from edgert.cli.progress import StatusLine
 from edgert.cli.render import show, show_json, table
 from edgert.device.cores import as_list
 from edgert.device.memory import in_units
-from edgert.plan.structs import Plan
+from edgert.plan.structs import Plan, StagePlan
+from edgert.stages.infer_requests import REQUESTS
 
 
 @click.command()
@@ -69,6 +70,11 @@ def render_plan(plan: Plan) -> str:
         for ring in plan.rings
     ]
     devices = [f"  {stage}: {', '.join(asked)}" for stage, asked in plan.requested.items()]
+    requests = [
+        f"  {stage.name}: {_requests(stage, plan.requests[stage.name])}"
+        for stage in plan.stages()
+        if stage.name in plan.requests
+    ]
     return "\n".join(
         [
             f"pipeline {plan.name}: {len(plan.streams)} stream(s), at most {plan.in_flight} frames "
@@ -78,6 +84,7 @@ def render_plan(plan: Plan) -> str:
             "",
             table(("ring", "slots", "slot", "bytes", "read by"), rings),
             *(["", "devices asked for, in order:", *devices] if devices else []),
+            *(["", "requests in flight:", *requests] if requests else []),
             *(
                 ["", "not known yet:", *(f"  {text}" for text in plan.unknown)]
                 if plan.unknown
@@ -85,3 +92,7 @@ def render_plan(plan: Plan) -> str:
             ),
         ]
     )
+
+
+def _requests(stage: StagePlan, number: int) -> str:
+    return f"{number} (auto)" if stage.settings.get(REQUESTS, "auto") == "auto" else str(number)

@@ -46,9 +46,9 @@ def types_of(shape: Shape) -> set[str]:
 
 
 def is_number(shape: Shape) -> bool:
-    """Whether a shape takes numbers and nothing else but null."""
-    types = types_of(shape) - {"null"}
-    return bool(types) and types <= _NUMBERS
+    """Whether a shape takes numbers, and neither true nor false."""
+    types = types_of(shape)
+    return bool(types & _NUMBERS) and "boolean" not in types
 
 
 def range_of(shape: Shape) -> str:

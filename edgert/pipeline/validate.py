@@ -13,7 +13,7 @@ from pydantic_core import ErrorDetails
 from edgert.errors import Fault
 from edgert.pipeline.marks import Loc, Marks
 from edgert.pipeline.near import choices
-from edgert.pipeline.shape import is_number, properties_of, shape_at
+from edgert.pipeline.shape import is_number, properties_of, shape_at, types_of
 from edgert.pipeline.wording import explain, neither, noun_of, wrong_type
 from edgert.version import __version__
 
@@ -21,7 +21,6 @@ Model = TypeVar("Model", bound=BaseModel)
 
 # The file format has a seat for these; the code does not do them yet.
 LATER_KEYS = ("balance", "batch", "reconnect", "replicas", "require", "restart", "swap")
-LATER_VALUES = {("requests", "auto"): "Give a whole number"}
 _NOT_YET = f"is not supported by edgert {'.'.join(__version__.split('.')[:2])} yet"
 
 
@@ -139,15 +138,17 @@ def _flaw(model: type[BaseModel], subject: Subject, loc: Loc, errors: list[dict[
         owners = (shape_at(model, loc[:-1]), shape_at(model, (*loc[:-1], 0)))
         return _unknown([key for shape in owners for key in properties_of(shape)], subject, loc)
     key = str(loc[-1]) if loc else ""
-    if isinstance(error["input"], str) and (key, error["input"]) in LATER_VALUES:
-        fault = f"'{key}: {error['input']}' {_NOT_YET}"
-        return Flaw(place, fault, LATER_VALUES[key, error["input"]])
     mark = subject.marks.nearest(place)
-    nouns = [noun_of(each["type"]) for each in errors]
+    nouns = [noun_of(each["type"]) or _word_of(each) for each in errors]
     if len(errors) > 1 and all(nouns):
         return Flaw(place, *neither(error["input"], nouns, mark))
     worded = next((each for each, noun in zip(errors, nouns, strict=True) if not noun), error)
     return Flaw(place, *explain(worded, shape_at(model, loc), mark, key))
+
+
+def _word_of(error: dict[str, Any]) -> str:
+    """Return the words that a choice expects, as one of several alternatives: ``'auto'``."""
+    return str(error["ctx"]["expected"]) if error["type"] == "literal_error" else ""
 
 
 def _missing(model: type[BaseModel], loc: Loc, place: Loc) -> Flaw:
@@ -177,7 +178,7 @@ def _booleans_for_numbers(model: type[BaseModel], subject: Subject) -> Iterator[
             if is_number(shape):
                 place = subject.base + loc
                 mark = subject.marks.nearest(place)
-                noun = "a whole number" if shape.get("type") == "integer" else "a number"
+                noun = "a whole number" if "integer" in types_of(shape) else "a number"
                 yield Flaw(place, *wrong_type(value, noun, shape, mark, str(loc[-1])))
 
 

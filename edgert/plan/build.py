@@ -11,6 +11,7 @@ from edgert.pipeline.check import Checked
 from edgert.pipeline.document import Document
 from edgert.pipeline.graph import cycles, edges, order, streams
 from edgert.plan.aside import Aside, Way, find_aside
+from edgert.plan.devices import requested, requests_of, unknown_devices
 from edgert.plan.links import drops, edge_name, links_of
 from edgert.plan.placement import Placement, place
 from edgert.plan.ports import merge_ports
@@ -91,10 +92,10 @@ class _Builder:
 
     def survey(self) -> list[Fault]:
         """Let every stage say what it gives, as far as the file is sound; return the faults."""
+        self._placed = self._placements()
         for name in self._order:
             if name in self._options and not self._is_faulty(name):
                 self._plan_stage(name)
-        self._placed = self._placements()
         return self._faults
 
     def _is_faulty(self, name: str) -> bool:
@@ -112,6 +113,7 @@ class _Builder:
         self._aside = self._find_aside(leaves)
         rings = tuple(self._rings())
         workers = tuple(self._workers(self._placed, leaves))
+        devices = requested(self._options)
         return Plan(
             name=self._spec.name,
             folder=str(self._document.folder),
@@ -128,8 +130,9 @@ class _Builder:
                 edges={edge.name: ring.slots for ring in rings for edge in ring.edges},
                 streams=dict.fromkeys(self._streams, self._spec.limits.in_flight),
             ),
-            requested=self._requested(),
-            unknown=self._unknown(),
+            requested=devices,
+            requests=requests_of(devices, self._ports),
+            unknown=unknown_devices(devices),
         )
 
     def _plan_stage(self, name: str) -> None:
@@ -137,15 +140,7 @@ class _Builder:
         spec = self._spec.stages[name]
         if any(link.port not in self._ports.get(link.stage, {}) for link in links_of(spec)):
             return
-        context = PlanContext(
-            name=name,
-            place=f"stage '{name}'",
-            folder=str(self._document.folder),
-            models=self._models,
-            stages=self._options,
-            streams=tuple(self._streams[stream] for stream in self._reached[name]),
-            in_flight=self._spec.limits.in_flight,
-        )
+        context = self._context(name)
         try:
             self._inputs[name] = {
                 port: merge_ports(
@@ -164,6 +159,24 @@ class _Builder:
                 raise  # a bug of ours
             fault = f"kind '{spec.kind}' raised {type(error).__name__} in its plan(): {error}"
             self._note(name, UserError(context.place, fault, "Mend the stage, or ask its author"))
+
+    def _context(self, name: str) -> PlanContext:
+        return PlanContext(
+            name=name,
+            place=f"stage '{name}'",
+            folder=str(self._document.folder),
+            models=self._models,
+            stages=self._options,
+            streams=tuple(self._streams[stream] for stream in self._reached[name]),
+            in_flight=self._spec.limits.in_flight,
+            threads=self._threads(name),
+        )
+
+    def _threads(self, name: str) -> int:
+        placement = self._placed.get(self._spec.stages[name].worker or name)
+        if placement is None or not self._classes[name].uses_all_cores:
+            return 1
+        return limits.thread_count(placement.cores)
 
     def _note(self, name: str, error: UserError, key: str = "") -> None:
         loc = ("stages", name, key) if key else ("stages", name)
@@ -193,11 +206,10 @@ class _Builder:
     ) -> Iterator[WorkerPlan]:
         for worker, names in self._by_worker().items():
             placement = placements[worker]
-            threads = limits.thread_count(placement.cores)
-            stages = tuple(self._stage(name, threads, leaves) for name in names)
+            stages = tuple(self._stage(name, leaves) for name in names)
             yield WorkerPlan(worker, stages, placement.cores, placement.why)
 
-    def _stage(self, name: str, threads: int, leaves: list[str]) -> StagePlan:
+    def _stage(self, name: str, leaves: list[str]) -> StagePlan:
         spec = self._spec.stages[name]
         read = self._read_ports(name)
         return StagePlan(
@@ -212,7 +224,7 @@ class _Builder:
             input_ports=self._inputs[name],
             output_ports={port: self._ports[name][port] for port in read},
             streams=self._reached[name],
-            threads=threads if self._classes[name].uses_all_cores else 1,
+            threads=self._threads(name),
             leaf=leaves.index(name) if name in leaves else -1,
         )
 
@@ -247,7 +259,7 @@ class _Builder:
         for name in self._order:
             is_aside = name in self._aside.stages
             frames = None if is_aside else in_flight * len(self._reached[name])
-            holds = self._classes[name].frames_held(self._options[name])
+            holds = self._held(name)
             for port in self._read_ports(name):
                 readers = tuple(self._edges_from(name, port))
                 slots = slots_of(readers, holds, frames)
@@ -257,7 +269,7 @@ class _Builder:
     def _edges_from(self, writer: str, output: str) -> Iterator[EdgePlan]:
         in_flight = self._spec.limits.in_flight
         for reader, spec in self._spec.stages.items():
-            holds = self._classes[reader].frames_held(self._options[reader])
+            holds = self._held(reader)
             for port, links in spec.inputs.items():
                 for link in links:
                     if (link.stage, link.port) != (writer, output):
@@ -275,17 +287,5 @@ class _Builder:
                         aside=edge_name(link, reader, port) in self._aside.edges,
                     )
 
-    def _requested(self) -> dict[str, tuple[str, ...]]:
-        """Return the devices that stages ask for (stages whose options have a ``device``)."""
-        found = {}
-        for name, options in self._options.items():
-            device = getattr(options, "device", None)
-            if device is not None:
-                found[name] = (device,) if isinstance(device, str) else tuple(device)
-        return found
-
-    def _unknown(self) -> tuple[str, ...]:
-        return tuple(
-            f"stage '{name}': the device that takes the model, until a worker has tried"
-            for name in self._requested()
-        )
+    def _held(self, name: str) -> int:
+        return self._classes[name].frames_held(self._options[name], self._context(name))

@@ -82,6 +82,7 @@ class Plan(msgspec.Struct, frozen=True):
         rings: The rings.
         ledger: How the ledger is divided.
         requested: Stage -> devices asked for, in order.
+        requests: Stage -> inferences that it keeps in flight.
         unknown: What is not known before the run, for people.
     """
 
@@ -94,6 +95,7 @@ class Plan(msgspec.Struct, frozen=True):
     rings: tuple[RingPlan, ...]
     ledger: LedgerLayout
     requested: dict[str, tuple[str, ...]]
+    requests: dict[str, int] = {}
     unknown: tuple[str, ...] = ()
 
     @property

@@ -56,6 +56,7 @@ class PlanContext:
         stages: Validated options of every stage of the file, by name (``for: detector``).
         streams: Names of the streams (source stages) that reach this stage.
         in_flight: Frames of one stream that may be on their way.
+        threads: How many threads the stage's libraries may use.
     """
 
     name: str
@@ -65,6 +66,7 @@ class PlanContext:
     stages: Mapping[str, StageOptions]
     streams: tuple[str, ...] = ()
     in_flight: int = 4
+    threads: int = 1
 
 
 @dataclass(slots=True)
@@ -138,7 +140,7 @@ class Stage:
         return {}
 
     @classmethod
-    def frames_held(cls, options: Any) -> int:
+    def frames_held(cls, options: Any, context: PlanContext) -> int:
         """Return how many frames the stage works on at once; the plan sizes rings by it."""
         return 1
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 import numpy as np
@@ -39,6 +39,7 @@ from edgert.stages.infer_check import (
     output_faults,
     refuse_other_inputs,
 )
+from edgert.stages.infer_requests import MOST, REQUESTS, planned_requests
 from edgert.tensor import DTYPES, PortSpec, TensorSpec
 from edgert.transport.address import Array
 
@@ -60,7 +61,10 @@ class InferOptions(StageOptions):
         default="allow",
         description="`forbid`: only the first device will do, otherwise the run does not start.",
     )
-    requests: int = Field(default=2, ge=1, le=64, description="Inferences in flight at once.")
+    requests: Annotated[int, Field(ge=1, le=MOST)] | Literal["auto"] = Field(
+        default="auto",
+        description="Inferences in flight at once; `auto`: one more than the device computes.",
+    )
     precision: Literal["f32", "device"] = Field(
         default="f32",
         description="`f32`: as exact as the device can; `device`: what the device likes best.",
@@ -87,10 +91,9 @@ class Infer(AsyncStage):
     settings: InferOptions
 
     @classmethod
-    def frames_held(cls, options: Any) -> int:
+    def frames_held(cls, options: Any, context: PlanContext) -> int:
         """Return the requests in flight: each one holds a frame and a loan."""
-        requests: int = options.requests
-        return requests
+        return planned_requests(options.requests, options.devices, context)
 
     @classmethod
     def plan(cls, options: Any, inputs: Ports, context: PlanContext) -> dict[str, PortSpec]:
@@ -116,7 +119,8 @@ class Infer(AsyncStage):
             "shapes": dict(model.shapes),
             "bytes": conversions,
         }
-        attributes = {"model": options.model, "model_file": file}
+        requests = planned_requests(options.requests, options.devices, context)
+        attributes = {"model": options.model, "model_file": file, REQUESTS: requests}
         tensors = {
             name: spec
             if spec.is_static
@@ -214,7 +218,7 @@ class Infer(AsyncStage):
                 path=file["path"],
                 device=device,
                 shapes=file["shapes"],
-                requests=settings.requests,
+                requests=self.context.outputs["outputs"].attributes[REQUESTS],
                 threads=self.context.threads,
                 precision=settings.precision,
                 options=settings.options,

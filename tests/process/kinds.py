@@ -191,7 +191,7 @@ class AsyncStep(AsyncStage):
         return {"n": inputs["n"]}
 
     @classmethod
-    def frames_held(cls, options: StepOptions) -> int:
+    def frames_held(cls, options: StepOptions, context: PlanContext) -> int:
         return 3
 
     @property

@@ -89,6 +89,24 @@ def test_a_warning_is_marked_and_no_failure(good: str, tmp_path: Path) -> None:
     assert result.stdout == f"{path}: ok, 5 stages\n"
 
 
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("ato", "'ato' does not fit. Give a whole number or 'auto'."),
+        ("1.5", "'1.5' does not fit. Give a whole number or 'auto'."),
+        ("0", "'0' is too small. Give a number between 1 and 64."),
+        ("yes", "'yes' (YAML reads it as true) is not a whole number. "
+         "Give a whole number between 1 and 64."),
+    ],
+)  # fmt: skip
+def test_what_requests_may_not_be(written: str, said: str, good: str, tmp_path: Path) -> None:
+    path = tmp_path / "two.yaml"
+    path.write_text(GOOD.replace("yolox-nano}", f"yolox-nano, requests: {written}}}"))
+    result = check(str(path), "--input", "a.mkv")
+    assert result.exit_code == 2
+    assert f"{path}:8:90: stage 'detector', key 'requests': {said}\n" in result.stderr
+
+
 def test_the_schema_is_printed() -> None:
     result = CliRunner().invoke(schema_command)
     whole = json.loads(result.stdout)
