@@ -9,7 +9,7 @@
     opcount.py      operators, parameters and MACs of a model that OpenVINO has read
     onnxruntime.py  ONNX Runtime: any provider, never a silent one
     tflite.py       TFLite: the CPU, and delegates by name or library, with proof of what they took
-    emulated.py     a stand-in for an accelerator: fixed latency, replayed outputs
+    emulated.py     a stand-in for an accelerator: known latency, replayed outputs, faults
     survey.py       what each runtime really has here, asked and tried in children
     trial_model.py  the small model that it tries accelerators with
 

@@ -1,4 +1,4 @@
-"""A stand-in for an accelerator that is not there: a fixed latency, outputs replayed.
+"""A stand-in for an accelerator that is not there: known latency, outputs replayed, faults.
 
 It never pretends: it is no default, and every report names it ``emulated``. What it gives is one
 real inference, made on the CPU when the model is loaded, again and again.
@@ -6,6 +6,7 @@ real inference, made on the CPU when the model is loaded, again and again.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,8 +16,12 @@ import numpy as np
 
 from edgert.backends.base import Backend, CompileRequest, DeviceReport, Session, Signature
 from edgert.backends.byte_input import with_bytes
-from edgert.backends.emulated_session import EmulatedSession
-from edgert.backends.options import read_options
+from edgert.backends.emulated_faults import Faulty
+from edgert.backends.emulated_lanes import lanes_of
+from edgert.backends.emulated_options import EmulatedOptions
+from edgert.backends.emulated_session import Behaviour, EmulatedSession
+from edgert.backends.emulated_timing import duration_of
+from edgert.backends.options import read_all_options
 from edgert.backends.registry import READERS, backend, is_installed
 from edgert.errors import DeviceError, ModelError
 from edgert.tensor import DTYPES, TensorSpec
@@ -24,19 +29,7 @@ from edgert.transport.address import Array
 
 # The order in which real runtimes are asked to read the model.
 _REAL = READERS["onnx"]
-
-
-class EmulatedOptions(msgspec.Struct, frozen=True):
-    """Options of this backend.
-
-    Attributes:
-        latency_ms: How long one inference takes; the device does one at a time.
-        input: Path of a ``.npy`` file that the replayed inference is made from, for models of one
-            input; empty for noise that is always the same.
-    """
-
-    latency_ms: float = 0.5
-    input: str = ""
+DEVICES = ("NPU", "GPU")
 
 
 class EmulatedBackend:
@@ -50,7 +43,7 @@ class EmulatedBackend:
 
     def devices(self) -> tuple[str, ...]:
         """The devices it stands in for."""
-        return ("NPU", "GPU")
+        return DEVICES
 
     def signature(self, path: str, shapes: Mapping[str, list[int]]) -> Signature:
         """Read a model's inputs and outputs with the first real runtime that reads it."""
@@ -59,30 +52,66 @@ class EmulatedBackend:
     def compile(self, request: CompileRequest) -> EmulatedSession:
         """Make the one real inference and load its outputs."""
         place = f"{self.name}:{request.device}"
-        if request.device not in self.devices():
-            here = ", ".join(self.devices())
-            raise DeviceError(place, "no such device is emulated", f"There are: {here}")
-        options = read_options(EmulatedOptions, request.options, place)
-        if not options.latency_ms > 0:
-            raise DeviceError(f"{place}, options, latency_ms", "it must be more than 0")
-        reader, signature = _first_reader(request.path, request.shapes)
-        seen = with_bytes(signature, request.bytes, Path(request.path).name)
-        on_cpu = msgspec.structs.replace(
-            request, device="CPU", requests=1, options={}, precision="f32"
+        _require(request.device, place)
+        options = read_all_options(EmulatedOptions, request.options, place)
+        state = _folder(options.state, place)
+        faulty = Faulty(place, options.faults, state)
+        faulty.open()
+        inputs, results = _one_inference(request, options, place)
+        if options.faults.spoil_floats and not any(
+            each.dtype.kind == "f" for each in results.values()
+        ):
+            raise DeviceError(f"{place}, options, faults", "the model has no outputs of floats")
+        behaviour = Behaviour(
+            lanes_of(place, request.device, options.lanes, state),
+            duration_of(options, _items(inputs)),
+            faulty.changes(options.seed),
+            faulty.steps(),
         )
-        if options.input:
-            # The file is the input as the model has it, whatever the frames are.
-            on_cpu = msgspec.structs.replace(on_cpu, bytes={})
-        session = reader.compile(on_cpu)
-        try:
-            results = _infer_once(session, _example(session.inputs, options.input, place))
-        finally:
-            session.close()
-        outputs = {name: results[name] for name in signature.outputs}
         report = DeviceReport(place, place, "replayed", self.version(), emulated=True)
-        return EmulatedSession(
-            seen.inputs, outputs, report, request.requests, options.latency_ms / 1e3
-        )
+        return EmulatedSession(inputs, results, report, request.requests, behaviour)
+
+
+def _require(device: str, place: str) -> None:
+    """Refuse names that are none of ours: a slip of the pen must not become a device."""
+    if not re.fullmatch(rf"({'|'.join(DEVICES)})(\.\d+)?", device):
+        here = ", ".join(DEVICES)
+        mend = f"There are: {here}, and {DEVICES[0]}.1, {DEVICES[0]}.2 and so on"
+        raise DeviceError(place, "no such device is emulated", mend)
+
+
+def _folder(state: str, place: str) -> Path | None:
+    if not state:
+        return None
+    try:
+        Path(state).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DeviceError(f"{place}, options, state", f"{state} cannot be made: {error}") from error
+    return Path(state)
+
+
+def _one_inference(
+    request: CompileRequest, options: EmulatedOptions, place: str
+) -> tuple[Mapping[str, TensorSpec], dict[str, Array]]:
+    """Return the inputs that callers see, and the outputs of one real inference on the CPU."""
+    reader, signature = _first_reader(request.path, request.shapes)
+    seen = with_bytes(signature, request.bytes, Path(request.path).name)
+    on_cpu = msgspec.structs.replace(request, device="CPU", requests=1, options={}, precision="f32")
+    if options.input:
+        # The file is the input as the model has it, whatever the frames are.
+        on_cpu = msgspec.structs.replace(on_cpu, bytes={})
+    session = reader.compile(on_cpu)
+    try:
+        results = _infer_once(session, _example(session.inputs, options.input, place))
+    finally:
+        session.close()
+    return seen.inputs, {name: results[name] for name in signature.outputs}
+
+
+def _items(inputs: Mapping[str, TensorSpec]) -> int:
+    """Return how many items a batch has: the first size of the first input."""
+    shape = next(iter(inputs.values())).shape if inputs else ()
+    return shape[0] or 1 if shape else 1
 
 
 def _first_reader(path: str, shapes: Mapping[str, list[int]]) -> tuple[Backend, Signature]:

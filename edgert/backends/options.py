@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Mapping
-from typing import Any, TypeVar
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, TypeVar, get_args
 
 import msgspec
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
-from edgert.errors import DeviceError
+from edgert.errors import DeviceError, Fault
 
 Options = TypeVar("Options", bound=msgspec.Struct)
+Model = TypeVar("Model", bound=BaseModel)
 
 
 def read_options(kind: type[Options], given: Mapping[str, Any], place: str) -> Options:
@@ -40,3 +43,46 @@ def unknown_option(key: str, known: Collection[str], place: str) -> DeviceError:
     names = [name for name in known if name.lower() in near] or sorted(known)
     mend = f"Did you mean {names[0]!r}" if near else f"Its options: {', '.join(names)}"
     return DeviceError(f"{place}, options", f"there is no option {key!r}", mend)
+
+
+def read_all_options(kind: type[Model], given: Mapping[str, Any], place: str) -> Model:
+    """Return ``given`` as a ``kind``, for options that have options of their own.
+
+    Raises:
+        DeviceError: With every fault there is.
+    """
+    try:
+        return kind.model_validate(given)
+    except ValidationError as error:
+        found = error.errors(include_url=False)
+        faults = [fault for each in found for fault in _faults_of(kind, each, place)]
+        raise device_error(faults) from error
+
+
+def device_error(faults: Sequence[Fault]) -> DeviceError:
+    """Return one error of several faults."""
+    error = DeviceError(faults[0].place, faults[0].fault, faults[0].mend)
+    error.faults = tuple(faults)
+    return error
+
+
+def _faults_of(kind: type[BaseModel], error: ErrorDetails, place: str) -> Sequence[Fault]:
+    *above, last = error["loc"] or ("",)
+    if error["type"] == "extra_forbidden":
+        where = ", ".join([place, *map(str, above)])
+        return unknown_option(str(last), [*_owner(kind, above).model_fields], where).faults
+    where = ", ".join([place, "options", *map(str, error["loc"])])
+    said = error["msg"].removeprefix("Value error, ").replace("Input ", "it ", 1)
+    return [Fault(where, f"{said[0].lower()}{said[1:]}")]
+
+
+def _owner(kind: type[BaseModel], path: Iterable[Any]) -> type[BaseModel]:
+    """Return the options that a key path leads to."""
+    for key in path:
+        annotation = kind.model_fields[key].annotation
+        kind = next(each for each in (annotation, *get_args(annotation)) if _is_model(each))
+    return kind
+
+
+def _is_model(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, BaseModel)

@@ -107,6 +107,22 @@ def candidates(device: str, format: str) -> tuple[str, ...]:  # noqa: A002  the 
     return tuple(reader for reader in READERS.get(format, ()) if is_installed(reader))
 
 
+def scope_of(key: str) -> tuple[str, str] | None:
+    """Return whose options stand under a key of ``options:``; None where it is an option itself.
+
+    Returns:
+        The runtime, and its device or nothing: ``openvino``, ``openvino:NPU``.
+    """
+    runtime, _, device = key.partition(":")
+    return (runtime, device) if runtime in names() else None
+
+
+def options_for(options: Mapping[str, Any], runtime: str, device: str) -> dict[str, Any]:
+    """Return the options of one device: those of all, then its runtime's, then its own."""
+    own = {key: value for key, value in options.items() if scope_of(key) is None}
+    return {**own, **options.get(runtime, {}), **options.get(f"{runtime}:{device}", {})}
+
+
 def read_signature(path: str, shapes: dict[str, list[int]], format: str) -> dict[str, Any]:  # noqa: A002
     """Return inputs and outputs of a model, as JSON-able data; meant for a child process.
 

@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import Field
 
 from edgert.backends.base import ByteInput, CompileRequest, DeviceReport, Fit, Session
-from edgert.backends.registry import backend, candidates, parse_device
+from edgert.backends.registry import backend, candidates, options_for, parse_device
 from edgert.errors import (
     DeviceError,
     Fault,
@@ -36,6 +36,7 @@ from edgert.stages.infer_check import (
     byte_inputs,
     device_faults,
     input_faults,
+    option_faults,
     output_faults,
     refuse_other_inputs,
 )
@@ -69,7 +70,11 @@ class InferOptions(StageOptions):
         default="f32",
         description="`f32`: as exact as the device can; `device`: what the device likes best.",
     )
-    options: dict[str, Any] = Field(default={}, description="Options of the runtime's own.")
+    options: dict[str, Any] = Field(
+        default={},
+        description="Options of the runtimes' own; those of one runtime or device stand under its "
+        "name: `{openvino: {...}, 'emulated:NPU': {...}}`.",
+    )
     max_output: dict[str, list[int]] = Field(
         default={},
         description="Largest shape of outputs that the model leaves open: `{boxes: [300, 4]}`.",
@@ -101,6 +106,7 @@ class Infer(AsyncStage):
         model: ModelDescription = context.models.describe(options.model, options.shape)
         faults = [
             *device_faults(options.devices, context.place),
+            *option_faults(options.options, options.devices, context.place),
             *input_faults(model, inputs["tensor"], context.place),
             *output_faults(model, options.max_output, context.place),
         ]
@@ -221,7 +227,7 @@ class Infer(AsyncStage):
                 requests=self.context.outputs["outputs"].attributes[REQUESTS],
                 threads=self.context.threads,
                 precision=settings.precision,
-                options=settings.options,
+                options=options_for(settings.options, runtime, device),
                 cache_dir=cache_dir,
                 bytes=msgspec.convert(file["bytes"], dict[str, ByteInput]),
             )

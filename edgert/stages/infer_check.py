@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
 from edgert.backends.base import ByteInput, Session
 from edgert.backends.byte_input import CONVERTIBLE
-from edgert.backends.registry import parse_device
+from edgert.backends.registry import parse_device, scope_of
 from edgert.errors import Fault, ModelError, UserError
 from edgert.models.describe import ModelDescription
 from edgert.tensor import PortSpec, TensorSpec
@@ -32,6 +33,28 @@ def device_faults(devices: Sequence[str], place: str) -> list[Fault]:
                 for fault in error.faults
             ]
     return faults
+
+
+def option_faults(
+    options: Mapping[str, Any], devices: Sequence[str], place: str
+) -> Iterator[Fault]:
+    """Find options of a runtime or device that is not among the stage's."""
+    for key, value in options.items():
+        scope = scope_of(key)
+        where = f"{place}, options, {key!r}"
+        if scope is None:
+            continue
+        if not any(_is_meant(scope, text) for text in devices):
+            mend = f"Its devices: {', '.join(devices)}"
+            yield Fault(where, "the stage runs on no such device", mend)
+        if not isinstance(value, Mapping):
+            yield Fault(where, "it has to be options by name", f"Write: {key}: {{name: value}}")
+
+
+def _is_meant(scope: tuple[str, str], text: str) -> bool:
+    runtime, colon, device = text.strip().partition(":")
+    runtime, device = (runtime, device) if colon else ("", runtime)
+    return runtime in ("", scope[0]) and scope[1] in ("", device)
 
 
 def input_faults(model: ModelDescription, port: PortSpec, place: str) -> list[Fault]:

@@ -1,8 +1,10 @@
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from edgert.backends.base import Session
 from edgert.errors import DeviceError
 from tests import models
 
@@ -10,6 +12,10 @@ from tests import models
 @pytest.fixture
 def doubling(tmp_path: Path) -> Path:
     return models.doubling(tmp_path / "doubling.onnx")
+
+
+def opened(model: Path, requests: int = 1, **options: object) -> AbstractContextManager[Session]:
+    return models.session_of("emulated", model, requests=requests, options=options)
 
 
 def zeros() -> np.ndarray:
@@ -56,19 +62,6 @@ def test_an_array_is_written_once_for_as_long_as_it_lives(doubling: Path) -> Non
         assert (output > 0).all()
 
 
-def test_it_does_not_end_before_its_latency(doubling: Path) -> None:
-    import time
-
-    with models.session_of("emulated", doubling, options={"latency_ms": 20}, requests=3) as session:
-        ended_s: list[float] = []
-        outputs = [zeros() for _ in range(3)]
-        began_s = time.monotonic()
-        for output in outputs:
-            session.start({"x": zeros()}, {"y": output}, lambda _: ended_s.append(time.monotonic()))
-    for n, end_s in enumerate(ended_s, 1):
-        assert end_s - began_s >= n * 0.020
-
-
 def test_open_outputs_get_the_size_of_the_replayed_result(tmp_path: Path) -> None:
     model = models.places_of_ones(tmp_path / "m.onnx")
     file = tmp_path / "x.npy"
@@ -83,17 +76,56 @@ def test_open_outputs_get_the_size_of_the_replayed_result(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"latency_ms": 0}, "it must be more than 0"),
+        ({"latency_ms": 0}, "latency_ms: it must be more than 0"),
         ({"latency_ms": float("nan")}, "it must be more than 0"),
-        ({"latency_ms": "fast"}, "Expected `float`, got `str`"),
+        ({"latency_ms": "fast"}, "it is a number, {p50: 5, p99: 20} or {min: 4, max: 8}"),
+        ({"latency_ms": True}, "it is a number"),
+        ({"latency_ms": {"p50": 5}}, "latency_ms: it is a number, {p50: 5, p99: 20}"),
+        ({"latency_ms": {"p50": 5, "max": 9}}, "latency_ms: it is a number, {p50: 5, p99: 20}"),
+        ({"latency_ms": {"p50": 5, "p99": 4}}, "latency_ms: p50 is more than p99"),
+        ({"latency_ms": {"min": 5, "maxx": 9}}, "latency_ms, options: there is no option 'maxx'"),
         ({"latencyms": 1}, "Did you mean 'latency_ms'"),
+        ({"lanes": 0}, "lanes: it should be greater than or equal to 1"),
+        ({"lanes": 1.5}, "lanes: it should be a valid integer"),
+        ({"faults": {"die_afer": 1}}, "faults, options: there is no option 'die_afer'. Did you"),
+        ({"faults": {"slow_after": {"factor": 2}}}, "faults, slow_after, inferences: field requ"),
+        ({"faults": {"slow_after": {"facto": 2}}}, "slow_after, options: there is no option 'fac"),
+        ({"faults": {"gone_after": 5}}, "'faults: gone_after' is remembered in a folder: add 'st"),
+        ({"faults": {"die_after": 5, "once": True}}, "'faults: once' is remembered in a folder"),
         ({"input": "/no/such.npy"}, "/no/such.npy cannot be read"),
+        ({"state": "/dev/null/x"}, "state: /dev/null/x cannot be made"),
     ],
 )
 def test_bad_options_are_refused(options: dict[str, object], message: str, doubling: Path) -> None:
+    with pytest.raises(DeviceError) as caught, opened(doubling, **options):
+        pass
+    assert message in str(caught.value)
+
+
+def test_every_fault_is_told_at_once(doubling: Path) -> None:
+    options = {"latency_ms": 0, "lane": 2, "faults": {"refuse": 1, "noise": -1}}
+    with pytest.raises(DeviceError) as caught, opened(doubling, **options):
+        pass
+    assert str(caught.value).splitlines() == [
+        "emulated:NPU, options, latency_ms: it must be more than 0 and at most 600000.",
+        "emulated:NPU, options, faults, refuse: it should be a valid string.",
+        "emulated:NPU, options, faults, noise: it should be greater than or equal to 0.",
+        "emulated:NPU, options: there is no option 'lane'. Did you mean 'lanes'.",
+    ]
+
+
+@pytest.mark.parametrize("device", ["NPU", "NPU.1", "GPU", "GPU.12"])
+def test_there_may_be_several_of_a_kind(device: str, doubling: Path) -> None:
+    with models.session_of("emulated", doubling, device=device) as session:
+        assert session.device.actual == f"emulated:{device}"
+        assert session.device.emulated
+
+
+@pytest.mark.parametrize("device", ["NPU1", "NPU.", "NPU.x", "npu", "CPU"])
+def test_other_names_are_no_devices(device: str, doubling: Path) -> None:
     with (
-        pytest.raises(DeviceError, match=message),
-        models.session_of("emulated", doubling, options=options),
+        pytest.raises(DeviceError, match=r"There are: NPU, GPU, and NPU\.1, NPU\.2 and so on"),
+        models.session_of("emulated", doubling, device=device),
     ):
         pass
 

@@ -172,6 +172,31 @@ def test_a_runtime_that_does_not_read_the_format_is_refused_in_its_words(folder:
     assert "ONNX Runtime cannot read it" in device["refused"]["onnxruntime:CPU"]
 
 
+def test_each_device_gets_its_own_options(folder: Path) -> None:
+    options = {
+        "onnxruntime": {"spinning": False},
+        "emulated": {"latency_ms": 0.1},
+        "emulated:NPU": {"faults": {"refuse": "too hot"}},
+    }
+    devices = ["emulated:NPU", "emulated:NPU.1", "onnxruntime:CPU"]
+    with running(folder, device=devices, options=options) as run:
+        device = run.stage.context.report["device"]
+    assert device["actual"] == "emulated:NPU.1"
+    assert device["refused"] == {"emulated:NPU": "it refuses the model: too hot"}
+
+
+def test_options_of_a_device_that_is_not_the_stages_are_faults(folder: Path) -> None:
+    options = {"emulated:NPU.2": {}, "tflite": {}, "openvino": 3, "openvino:NPU": {}}
+    with pytest.raises(PipelineError) as caught:
+        planned(folder, device=["emulated:NPU.1", "openvino:CPU", "NPU"], options=options)
+    place = "stage 'detector', options"
+    assert str(caught.value).splitlines() == [
+        f"{place}, 'emulated:NPU.2': the stage runs on no such device. "
+        "Its devices: emulated:NPU.1, openvino:CPU, NPU.",
+        f"{place}, 'openvino': it has to be options by name. Write: openvino: {{name: value}}.",
+    ]
+
+
 def test_an_emulated_device_is_named_as_such(folder: Path) -> None:
     settings = {"device": ["emulated:NPU"], "options": {"latency_ms": 0.1}}
     with running(folder, **settings) as run:

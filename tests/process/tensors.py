@@ -1,0 +1,84 @@
+"""Stages that feed a model and write down what comes out, and pipelines of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from edgert.stages.base import Inputs, Outputs, PlanContext, Ports, Source, Stage, StageOptions
+from edgert.tensor import FrameHeader, PortSpec, TensorSpec
+from tests import models
+
+KINDS = "tests.process.tensors:"
+
+
+class FramesOptions(StageOptions):
+    count: int = Field(100, description="How many.")
+
+
+class Frames(Source):
+    """x f32 [2, 3], full of the frame's number."""
+
+    outputs: ClassVar[Mapping[str, str]] = {"tensor": "tensors"}
+    options = FramesOptions
+    settings: FramesOptions
+
+    @classmethod
+    def plan(
+        cls, options: FramesOptions, inputs: Ports, context: PlanContext
+    ) -> dict[str, PortSpec]:
+        return {"tensor": PortSpec("tensors", {"x": TensorSpec("f32", (2, 3))})}
+
+    def open(self) -> None:
+        self.next = 0
+
+    def grab(self) -> FrameHeader | None:
+        if self.next >= self.settings.count:
+            return None
+        self.next += 1
+        return FrameHeader(captured_ns=time.monotonic_ns(), width=1, height=1)
+
+    def write(self, outputs: Outputs) -> None:
+        outputs["tensor"].tensor("x")[:] = self.next - 1
+
+
+class WriteOptions(StageOptions):
+    path: str = Field(description="File that gets a line for each frame: its number, the value.")
+
+
+class WriteFirst(Stage):
+    """Writes the first value of y."""
+
+    inputs: ClassVar[Mapping[str, str]] = {"tensor": "tensors"}
+    options = WriteOptions
+    settings: WriteOptions
+
+    @classmethod
+    def plan(cls, options: WriteOptions, inputs: Ports, context: PlanContext) -> dict[str, Any]:
+        return {}
+
+    def open(self) -> None:
+        self.file = Path(self.settings.path).open("w", buffering=1)  # noqa: SIM115  close() closes it
+
+    def process(self, inputs: Inputs, outputs: Outputs) -> None:
+        sample = inputs["tensor"]
+        self.file.write(f"{sample.header.sequence} {float(sample.tensors['y'].flat[0]):g}\n")
+
+    def close(self) -> None:
+        self.file.close()
+
+
+def inferring(folder: Path, count: int = 40, **infer: Any) -> dict[str, dict[str, Any]]:
+    """Frames through a model that doubles, written to ``out.txt``; needs no assets."""
+    model = models.doubling(folder / "doubling.onnx")
+    out = {"path": str(folder / "out.txt"), "inputs": {"tensor": "detector.outputs"}}
+    detector = {"model": str(model), "inputs": {"tensor": "frames.tensor"}, **infer}
+    return {
+        "frames": {"kind": f"{KINDS}Frames", "count": count},
+        "detector": {"kind": "edgert.stages.infer:Infer", **detector},
+        "out": {"kind": f"{KINDS}WriteFirst", **out},
+    }
