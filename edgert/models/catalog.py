@@ -13,14 +13,14 @@ import msgspec
 import yaml
 
 from edgert.errors import MediaError, ModelError
-from edgert.models.describe import DetectionHead, ImageInput, PoseHead
+from edgert.models.describe import DetectionHead, ImageInput, PoseHead, SegmentationHead
 from edgert.tensor import TensorSpec
 
 SAMPLE_PREFIX = "sample:"
 Sha256 = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 Bytes = Annotated[int, msgspec.Meta(gt=0)]
 # Part of an entry -> its key that names a file of the folder labels/, with one name on each line.
-NAMES_IN_FILES = {"detection": "labels", "pose": "keypoints"}
+NAMES_IN_FILES = {"detection": "labels", "pose": "keypoints", "segmentation": "labels"}
 Format = Literal["onnx", "openvino-ir", "tensorflow", "tflite"]
 
 
@@ -140,6 +140,7 @@ class ModelEntry(Item, frozen=True):
         image: How pictures go in.
         detection: How detections come out; None for other tasks.
         pose: How poses come out; None for other tasks.
+        segmentation: How masks come out; None for other tasks.
     """
 
     size_bytes: Bytes
@@ -150,6 +151,7 @@ class ModelEntry(Item, frozen=True):
     image: ImageInput | None = None
     detection: DetectionHead | None = None
     pose: PoseHead | None = None
+    segmentation: SegmentationHead | None = None
 
     @property
     def fixed_inputs(self) -> dict[str, TensorSpec]:

@@ -69,6 +69,21 @@ class PoseHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     keypoints: tuple[str, ...] = ()
 
 
+class SegmentationHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a model's output becomes a mask of classes, of which 0 is the background.
+
+    Attributes:
+        family: ``classes`` (the number of the class of each pixel), ``scores`` (a score for each
+            class at each pixel) or ``probability`` (0-1 that a pixel is of the one class).
+        tensors: Role -> name of the output: mask.
+        labels: Name of each class, that of the background first.
+    """
+
+    family: str
+    tensors: dict[str, str]
+    labels: tuple[str, ...] = ()
+
+
 class ModelDescription(msgspec.Struct, frozen=True):
     """A model as the plan sees it.
 
@@ -83,6 +98,7 @@ class ModelDescription(msgspec.Struct, frozen=True):
         image: How pictures go in; None where nobody said.
         detection: How detections come out; None where nobody said.
         pose: How poses come out; None where nobody said.
+        segmentation: How masks come out; None where nobody said.
         licence: SPDX name; empty where not known.
     """
 
@@ -96,4 +112,5 @@ class ModelDescription(msgspec.Struct, frozen=True):
     image: ImageInput | None = None
     detection: DetectionHead | None = None
     pose: PoseHead | None = None
+    segmentation: SegmentationHead | None = None
     licence: str = ""

@@ -108,6 +108,7 @@ class Models:
             image=entry.image if entry else None,
             detection=entry.detection if entry else None,
             pose=entry.pose if entry else None,
+            segmentation=entry.segmentation if entry else None,
             licence=entry.licence if entry else "",
         )
 

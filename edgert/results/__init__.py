@@ -13,23 +13,28 @@ import msgspec
 from edgert.results.detection import Detection, DetectionResult, detections_from, label_of
 from edgert.results.frame import FrameResult
 from edgert.results.pose import Keypoint, Pose, PoseResult, poses_from
+from edgert.results.segmentation import MaskFrame, Segment, SegmentationResult, segments_from
 
 __all__ = [
     "Detection",
     "DetectionResult",
     "FrameResult",
     "Keypoint",
+    "MaskFrame",
     "Pose",
     "PoseResult",
     "Result",
+    "Segment",
+    "SegmentationResult",
     "decode",
     "detections_from",
     "encode_line",
     "label_of",
     "poses_from",
+    "segments_from",
 ]
 
-Result: TypeAlias = DetectionResult | PoseResult
+Result: TypeAlias = DetectionResult | PoseResult | SegmentationResult
 """Every kind of result."""
 
 _encode = msgspec.json.Encoder().encode

@@ -19,6 +19,7 @@ BUILT_IN = {
     "infer": "edgert.stages.infer:Infer",
     "postprocess.detection": "edgert.stages.postprocess.detection:DetectionPostprocess",
     "postprocess.pose": "edgert.stages.postprocess.pose:PosePostprocess",
+    "postprocess.segmentation": "edgert.stages.postprocess.segmentation:SegmentationPostprocess",
     "preprocess.image": "edgert.stages.preprocess.image:ImagePreprocess",
     "sink.jsonl": "edgert.stages.sink.jsonl:JsonlSink",
     "sink.video": "edgert.stages.sink.video:VideoSink",

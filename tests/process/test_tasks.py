@@ -50,3 +50,26 @@ def test_a_pose(tmp_path: Path, assets: Path) -> None:
         "left_ankle": (260, 507),
     }.items():
         assert at[name] == pytest.approx(wanted, abs=15)
+
+
+@pytest.mark.parametrize(
+    ("picture", "label", "inside", "outside"),
+    [
+        ("cat_720p.jpg", "cat", (800, 400), (100, 600)),
+        ("parrot.jpg", "bird", (280, 430), (50, 800)),
+    ],
+)
+def test_a_segmentation(
+    tmp_path: Path, assets: Path, picture: str, label: str, inside: Any, outside: Any
+) -> None:
+    pytest.importorskip("ai_edge_litert", reason="needs the extra 'tflite'")
+    model = assets / "models" / "deeplabv3_mnv2_dm05_pascal_quant.tflite"
+    photo = assets / "media" / picture
+    (result,) = shipped("segment", tmp_path, [photo], segmenter={"model": str(model)}).results()
+    (found,) = (segment for segment in result.classes if segment.label == label)
+    mask = result.mask_of(found)
+    assert result.mask.box == (0, 0, result.width, result.height)
+    assert found.area == pytest.approx(mask.mean() * result.width * result.height, rel=1e-3)
+    scale = mask.shape[1] / result.width
+    assert mask[int(inside[1] * scale), int(inside[0] * scale)]
+    assert not mask[int(outside[1] * scale), int(outside[0] * scale)]

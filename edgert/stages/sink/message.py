@@ -7,13 +7,27 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from edgert.errors import UserError
-from edgert.results import DetectionResult, PoseResult, Result, detections_from, poses_from
+from edgert.results import (
+    DetectionResult,
+    MaskFrame,
+    PoseResult,
+    Result,
+    SegmentationResult,
+    detections_from,
+    poses_from,
+    segments_from,
+)
 from edgert.stages.base import Inputs, Ports, StageContext
+from edgert.stages.geometry import map_point
 from edgert.tensor import PortSpec
 from edgert.transport.slot import Sample
 
 # The inputs of every sink that takes results; a pipeline connects one of them.
-RESULT_INPUTS: Mapping[str, str] = {"detections?": "detections", "poses?": "poses"}
+RESULT_INPUTS: Mapping[str, str] = {
+    "detections?": "detections",
+    "poses?": "poses",
+    "segmentation?": "segmentation",
+}
 
 Head = dict[str, Any]
 Make = Callable[[Sample, PortSpec, Head], Result]
@@ -74,4 +88,20 @@ def _poses(sample: Sample, port: PortSpec, head: Head) -> PoseResult:
     return PoseResult(**head, poses=found)
 
 
-_MAKERS: dict[str, Make] = {"detections": _detections, "poses": _poses}
+def _segmentation(sample: Sample, port: PortSpec, head: Head) -> SegmentationResult:
+    mask, transform = sample.tensors["mask"], sample.header.transform
+    height, width = mask.shape
+    corners = (*map_point(transform, 0, 0), *map_point(transform, width, height))
+    x1, y1, x2, y2 = (round(value, 2) for value in corners)
+    area = abs(transform[0] * transform[4])
+    found = segments_from(mask, area, port.attributes.get("labels", []))
+    return SegmentationResult(
+        **head, classes=found, mask=MaskFrame((height, width), (x1, y1, x2, y2))
+    )
+
+
+_MAKERS: dict[str, Make] = {
+    "detections": _detections,
+    "poses": _poses,
+    "segmentation": _segmentation,
+}

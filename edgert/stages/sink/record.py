@@ -22,6 +22,7 @@ from edgert.errors import StageError, UserError
 from edgert.stages.base import Inputs, StageContext
 from edgert.stages.geometry import inverse
 from edgert.stages.sink.draw import BoxPainter, Painter, Planes
+from edgert.stages.sink.draw_mask import MaskPainter
 from edgert.stages.sink.draw_pose import PosePainter
 from edgert.stages.sink.target import MEND
 from edgert.tensor import IDENTITY, FrameHeader
@@ -41,7 +42,11 @@ SPACES = {"bt601": Colorspace.ITU601, "bt709": Colorspace.ITU709, "bt2020": Colo
 AV_SPACES = {"bt601": 6, "bt709": 1, "bt2020": 9}  # AVColorSpace
 AV_RANGES = {"limited": 1, "full": 2}  # AVColorRange
 GREY = 128
-PAINTERS: dict[str, type[Painter]] = {"detections": BoxPainter, "poses": PosePainter}
+PAINTERS: dict[str, type[Painter]] = {
+    "segmentation": MaskPainter,
+    "detections": BoxPainter,
+    "poses": PosePainter,
+}
 
 Size: TypeAlias = tuple[int, int]
 

@@ -60,6 +60,10 @@ def test_every_model_fits_itself(entry: ModelEntry) -> None:
         assert entry.detection.family in ("ssd", "yolox", "yolo", "yolo-nms-free")
         assert set(entry.detection.tensors.values()) <= set(entry.outputs)
         assert all(label.strip() == label != "" for label in entry.detection.labels)
+    if entry.segmentation:
+        assert entry.segmentation.family in ("classes", "scores", "probability")
+        assert set(entry.segmentation.tensors.values()) <= set(entry.outputs)
+        assert entry.segmentation.labels[0] == "background"
     if entry.pose:
         assert entry.pose.family in ("movenet", "blazepose")
         assert set(entry.pose.tensors.values()) <= set(entry.outputs)

@@ -29,6 +29,12 @@ POSES = PortSpec(
     attributes={"keypoints": ["nose", "left_shoulder", "right_shoulder"]},
 )
 
+MASKS = PortSpec(
+    "segmentation",
+    {"mask": TensorSpec("u8", (120, 160))},
+    attributes={"labels": ["background", "person", "car"]},
+)
+
 
 class NoModels:
     """A model reader for stages that need no model."""

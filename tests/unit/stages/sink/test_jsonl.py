@@ -10,15 +10,16 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from edgert.errors import StageError, UserError
-from edgert.results import PoseResult, decode
+from edgert.results import PoseResult, SegmentationResult, decode
 from edgert.stages.harness import opened
 from edgert.stages.sink.jsonl import JsonlSink
 from edgert.tensor import FrameHeader, PortSpec
 
-from .ports import DETECTIONS, POSES, found, plan_context, pose
+from .ports import DETECTIONS, MASKS, POSES, found, plan_context, pose
 
 
 def writing(path: object, **more: Any) -> Any:
@@ -88,6 +89,23 @@ def test_poses_are_written_as_points_with_names(tmp_path: Path) -> None:
         }
     ]
     assert isinstance(decode(path.read_bytes()), PoseResult)
+
+
+def test_a_mask_is_written_as_runs_of_each_class(tmp_path: Path) -> None:
+    path = tmp_path / "out.jsonl"
+    mask = np.zeros((3, 4), np.uint8)
+    mask[1:, 2:] = 2
+    header = FrameHeader(width=8, height=9, transform=(2.0, 0.0, 0.0, 0.0, 3.0, 0.0))
+    settings = {"path": str(path)}
+    with opened(JsonlSink, settings, {"segmentation": MASKS}, plan_context(Path())) as run:
+        run.feed({"segmentation": {"mask": mask}}, header)
+    said = json.loads(path.read_text())
+    assert said["task"] == "segmentation"
+    assert said["mask"] == {"size": [3, 4], "box": [0.0, 0.0, 8.0, 9.0]}
+    assert said["classes"] == [{"label": "car", "class": 2, "area": 24.0, "counts": [7, 2, 1, 2]}]
+    result = decode(path.read_bytes())
+    assert isinstance(result, SegmentationResult)
+    assert (result.mask_of(result.classes[0]) == (mask == 2)).all()
 
 
 @pytest.mark.parametrize("inputs", [{}, {"detections": DETECTIONS, "poses": POSES}])

@@ -16,7 +16,7 @@ from edgert.stages.sink.video import VideoSink
 from edgert.tensor import FrameHeader, image_port
 from edgert.transport.address import Array
 
-from .ports import DETECTIONS, POSES, found, plan_context, pose
+from .ports import DETECTIONS, MASKS, POSES, found, plan_context, pose
 
 MS = 1_000_000
 SIZE = (96, 64)
@@ -110,6 +110,28 @@ def test_poses_are_drawn_where_they_are_sure(tmp_path: Path) -> None:
     y = frame.to_ndarray()[:240].astype(int)
     assert abs(y[100, 150] - 60) > 30  # the line between the shoulders
     assert abs(y[20, 160] - 60) < 5  # a nose that is only guessed
+
+
+def test_a_mask_is_laid_over_its_part_of_the_picture(tmp_path: Path) -> None:
+    """The mask has half the picture's resolution, and reaches beyond its right edge."""
+    size = (318, 240)
+    image = image_port(*size, attributes={"fps": 25.0})
+    settings = {"path": str(tmp_path / "out.mp4"), "quality": 5}
+    mask = np.zeros((120, 160), np.uint8)
+    mask[50:, 80:] = 1
+    to_source = (2.0, 0.0, 0.0, 0.0, 2.0, 0.0)
+    with opened(
+        VideoSink, settings, {"image": image, "segmentation": MASKS}, plan_context(tmp_path)
+    ) as run:
+        masks = run.inputs["segmentation"]
+        found_here = masks.fill({"mask": mask}, header(0, size, transform=to_source))
+        picture = run.inputs["image"].fill(grey(*size), header(0, size))
+        run.stage.process({"image": picture, "segmentation": found_here}, {})
+    (frame,) = frames_of(tmp_path / "out.mp4")
+    y = frame.to_ndarray()[:240].astype(int)
+    assert abs(y[104:, 164:] - 60).min() > 10
+    assert abs(y[:96, :] - 60).max() < 5
+    assert abs(y[:, :156] - 60).max() < 5
 
 
 def test_without_results_the_video_is_recorded_as_it_is(tmp_path: Path) -> None:
