@@ -10,6 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from edgert.errors import UserError
+from edgert.models.cache import Cache
+from edgert.models.pull import find_item, pull
+
 REPOSITORY = Path(__file__).parent.parent
 
 
@@ -43,6 +47,19 @@ def vtest(assets: Path) -> Path:
 def yolox_onnx(assets: Path) -> Path:
     """YOLOX-nano, f32 [1,3,416,416] -> [1,3549,85]."""
     return _asset(assets / "models" / "yolox_nano.onnx")
+
+
+@pytest.fixture(scope="session")
+def pulled() -> Callable[[str], Path]:
+    """Return the file of a model or sample of the catalog; skip where it cannot be had."""
+
+    def fetch(name: str) -> Path:
+        try:
+            return pull(find_item(name), Cache())
+        except UserError as error:
+            pytest.skip(f"{name} cannot be pulled here: {error}")
+
+    return fetch
 
 
 def _asset(file: Path) -> Path:

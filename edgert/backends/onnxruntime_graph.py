@@ -42,6 +42,7 @@ def read_graph(
     if not shapes and not conversions:
         return Graph(path, {})
     model = _load(path, place)
+    _fix_weights(model.graph)
     if shapes:
         _reshape(model, shapes, place)
     own = {
@@ -62,6 +63,18 @@ def _load(path: str, place: str) -> Any:
         return onnx.load(path, load_external_data=False)
     except DecodeError as error:
         raise ModelError(place, f"it is not an ONNX model: {error}") from error
+
+
+def _fix_weights(graph: Any) -> None:
+    """Take weights out of the inputs, where old exporters list them: nobody gives others.
+
+    As long as somebody could, ONNX Runtime fuses nothing with them (CenterFace takes 2.7 times as
+    long), and warns of each.
+    """
+    weights = {tensor.name for tensor in graph.initializer}
+    inputs = [value for value in graph.input if value.name not in weights]
+    del graph.input[:]
+    graph.input.extend(inputs)
 
 
 def _reshape(model: Any, shapes: Mapping[str, list[int]], place: str) -> None:

@@ -1,4 +1,4 @@
-"""``edgert models``: list, pull, add and inspect models and sample videos."""
+"""``edgert models``: list, pull, add and inspect models and samples."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def command() -> None:
 @command.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_models(*, as_json: bool) -> None:
-    """Show the models and sample videos that are known by name."""
+    """Show the models and samples that are known by name."""
     from edgert.models.cache import Cache
     from edgert.models.catalog import load_catalog
 
@@ -51,7 +51,7 @@ def list_models(*, as_json: bool) -> None:
 @command.command()
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
 def pull(names: tuple[str, ...]) -> None:
-    """Fetch models and sample videos into the cache; print where they are."""
+    """Fetch models and samples into the cache; print where they are."""
     from edgert.models.cache import Cache
     from edgert.models.pull import find_item
     from edgert.models.pull import pull as fetch

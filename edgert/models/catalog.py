@@ -1,4 +1,4 @@
-"""The catalog: models and sample videos known by name, each with its source and checksum."""
+"""The catalog: models and samples known by name, each with its source and checksum."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class Download(Item, frozen=True):
 
 
 class Sample(Item, frozen=True):
-    """A sample video."""
+    """A sample: a video or a picture."""
 
     size_bytes: Bytes
 
@@ -179,7 +179,7 @@ class Catalog(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.models[name]
 
     def sample(self, name: str) -> Sample:
-        """Return a sample video by its name, with or without ``sample:``.
+        """Return a sample by its name, with or without ``sample:``.
 
         Raises:
             MediaError: There is none; the near miss is named.

@@ -76,6 +76,8 @@ def inspect(model: Located, shapes: Mapping[str, list[int]]) -> ModelReport:
     if model.format != "onnx" or importlib.util.find_spec("onnx") is None:
         function = "edgert.backends.registry:inspect"
         arguments["format"] = model.format
+    elif entry:
+        arguments["resizable"] = [name for name, spec in entry.inputs.items() if not spec.is_static]
     found = isolate.call(function, arguments, TIMEOUT_S, model.place, ModelError)
     known = {
         "name": model.name,

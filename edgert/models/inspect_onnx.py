@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -30,17 +30,20 @@ UNCOUNTED = {
 }
 
 
-def inspect(path: str, shapes: dict[str, list[int]]) -> dict[str, Any]:
+def inspect(
+    path: str, shapes: dict[str, list[int]], resizable: Sequence[str] = ()
+) -> dict[str, Any]:
     """Return signature, operators, parameters, MACs and origin of an ONNX file, as JSON-able data.
 
     Args:
         path: The file.
         shapes: Sizes for inputs that the file leaves open.
+        resizable: Inputs that are known to be open, whatever sizes the file declares.
 
     Raises:
         ModelError: It is damaged, or ``shapes`` do not fit.
     """
-    model = read_model(path, shapes)
+    model = read_model(path, shapes, resizable)
     inputs, outputs = specs_of(model)
     nodes = list(_nodes(model.graph))
     macs, notes = _count_macs(model, open_dimensions(inputs))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -45,8 +46,10 @@ def dtype_of(element: int) -> str:
     return names.Name(element).lower() if element in names.values() else f"type {element}"
 
 
-def read_model(path: str, shapes: dict[str, list[int]]) -> Any:
+def read_model(path: str, shapes: dict[str, list[int]], resizable: Sequence[str] = ()) -> Any:
     """Read a file, fix ``shapes``, and infer the shapes of everything in between.
+
+    Sizes that the file declares are kept, except those of ``resizable`` inputs.
 
     Raises:
         ModelError: It is damaged, or ``shapes`` do not fit.
@@ -62,7 +65,7 @@ def read_model(path: str, shapes: dict[str, list[int]]) -> Any:
     if model.functions:
         model = onnx.inliner.inline_local_functions(model)
     for name, sizes in shapes.items():
-        _fix(model, name, sizes, place)
+        _fix(model, name, sizes, place, may_resize=name in resizable)
     if shapes:
         _forget_shapes(model)
     try:
@@ -117,14 +120,15 @@ def _dims(value: Any) -> Dims | None:
     )
 
 
-def _fix(model: Any, name: str, sizes: list[int], place: str) -> None:
+def _fix(model: Any, name: str, sizes: list[int], place: str, *, may_resize: bool) -> None:
     found = {value.name: value for value in model.graph.input}
     if name not in found:
         raise ModelError(place, f"has no input '{name}'", f"Its inputs: {', '.join(found)}")
     declared = _dims(found[name])
     if declared is not None:
         pairs = zip(declared, sizes, strict=False)
-        fits = len(declared) == len(sizes) and all(was in (None, now) for was, now in pairs)
+        fits = len(declared) == len(sizes)
+        fits = fits and (may_resize or all(was in (None, now) for was, now in pairs))
         if not fits:
             spec = _specs([found[name]])[name]
             raise ModelError(place, f"input '{name}' is {spec}, {sizes} does not fit")

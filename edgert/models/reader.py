@@ -1,4 +1,4 @@
-"""What ``plan`` asks about models and sample videos, without any library of a vendor."""
+"""What ``plan`` asks about models and samples, without any library of a vendor."""
 
 from __future__ import annotations
 

@@ -36,10 +36,10 @@ def map_point(transform: Affine, x: float, y: float) -> tuple[float, float]:
 
 
 def map_points(points: Array, transform: Affine) -> Array:
-    """Return points [N, 2] (x, y) sent through a transform."""
+    """Return points [..., 2] (x, y) sent through a transform."""
     a, b, c, d, e, f = transform
-    x, y = points[:, 0], points[:, 1]
-    return np.stack((a * x + b * y + c, d * x + e * y + f), axis=1)
+    x, y = points[..., 0], points[..., 1]
+    return np.stack([a * x + b * y + c, d * x + e * y + f], axis=-1)
 
 
 def map_boxes(boxes: Array, transform: Affine) -> Array:

@@ -50,6 +50,14 @@ def test_a_line_is_read_back() -> None:
     assert decode(encode_line(result())) == result()
 
 
+def test_landmarks_are_there_where_the_model_gives_them() -> None:
+    points = [[[1.006, 2], [3, 4.5]]]
+    found = detections_from([[0, 0, 9, 9]], [0.5], [0], ["face"], points)
+    line = encode_line(result(detections=found))
+    assert json.loads(line)["detections"][0]["landmarks"] == [[1.01, 2.0], [3.0, 4.5]]
+    assert decode(line).detections[0].landmarks == [(1.01, 2.0), (3.0, 4.5)]
+
+
 def test_a_class_without_a_label_is_named_by_its_number() -> None:
     (found,) = detections_from([[0, 0, 1, 1]], [0.5], [7], ["person"])
     assert found.label == "class 7"

@@ -22,6 +22,7 @@ from edgert.tensor import PortSpec
 from edgert.transport.address import Array
 
 TENSORS = ("boxes", "scores", "classes")
+OPTIONAL_TENSORS = ("landmarks",)
 Fraction = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -106,7 +107,7 @@ class DetectionFilter(Stage):
         faults = _unknown_labels(options.labels or (), port.attributes.get("labels", []), context)
         if faults:
             raise PipelineError(faults)
-        tensors = {name: port.tensors[name] for name in TENSORS}
+        tensors = {name: port.tensors[name] for name in _tensors_of(port)}
         return {"detections": PortSpec(port.kind, tensors, 0, port.attributes)}
 
     def open(self) -> None:
@@ -119,6 +120,7 @@ class DetectionFilter(Stage):
         region = options.region if options.region is not None else options.region_px
         self._polygon = None if region is None else polygon_of(region)
         self._max_area = np.inf if options.max_area_px is None else options.max_area_px
+        self._tensors = _tensors_of(self.context.inputs["detections"])
         self._has_area = options.min_area_px > 0 or options.max_area_px is not None
 
     def process(self, inputs: Inputs, outputs: Outputs) -> None:
@@ -135,7 +137,8 @@ class DetectionFilter(Stage):
         if self._polygon is not None:
             passes &= self._in_region(boxes, self._polygon, (header.width, header.height))
         kept = passes.nonzero()[0]
-        for name, array in zip(TENSORS, (boxes, scores, classes), strict=True):
+        for name in self._tensors:
+            array = sample.tensors[name]
             target = loan.tensor(name, (len(kept), *array.shape[1:]))
             np.take(array, kept, axis=0, out=target, mode="clip")  # "raise" would use a buffer
 
@@ -146,6 +149,11 @@ class DetectionFilter(Stage):
         is_bottom = self.settings.anchor == "bottom-centre"
         y = boxes[:, 3] if is_bottom else (boxes[:, 1] + boxes[:, 3]) * 0.5
         return inside(x, y, polygon)
+
+
+def _tensors_of(port: PortSpec) -> tuple[str, ...]:
+    """Return what a detection on a port consists of."""
+    return (*TENSORS, *(name for name in OPTIONAL_TENSORS if name in port.tensors))
 
 
 def polygon_of(region: Any) -> Array:

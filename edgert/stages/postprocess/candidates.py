@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, NamedTuple, Protocol
+from typing import ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 
 from edgert.transport.address import Array
+
+Overlaps = Literal["none", "suppress", "blend"]
 
 
 class Candidates(NamedTuple):
@@ -18,21 +20,30 @@ class Candidates(NamedTuple):
             number a model may give overflows on its way).
         scores: [N].
         classes: Whole numbers [N], as the model counts them.
+        landmarks: f64 [N, K, 2], x and y of K points of each thing, in the same pixels; None where
+            the family has no such points.
     """
 
     boxes: Array
     scores: Array
     classes: Array
+    landmarks: Array | None = None
+
+    def take(self, which: Array) -> Candidates:
+        """Return some of them, by their indices or by a mask."""
+        points = None if self.landmarks is None else self.landmarks[which]
+        return Candidates(self.boxes[which], self.scores[which], self.classes[which], points)
 
 
 class Decoder(Protocol):
     """Reads the outputs of one family of models.
 
     Attributes:
-        overlaps: Whether one object may have several boxes, so that NMS has to follow.
+        overlaps: What is done to boxes that show the same object: ``none`` where there are none
+            such, ``suppress`` (the best one stays) or ``blend`` (they become one).
     """
 
-    overlaps: ClassVar[bool]
+    overlaps: ClassVar[Overlaps]
 
     def decode(self, tensors: Mapping[str, Array]) -> Candidates:
         """Return every box whose score reaches the threshold; keep no view of ``tensors``."""

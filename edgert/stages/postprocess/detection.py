@@ -17,10 +17,13 @@ from edgert.stages.base import (
     Stage,
     StageOptions,
 )
-from edgert.stages.geometry import clip_boxes, map_boxes
+from edgert.stages.geometry import clip_boxes, map_boxes, map_points
+from edgert.stages.postprocess.blazeface import BlazeFaceDecoder
 from edgert.stages.postprocess.candidates import Candidates, Decoder
+from edgert.stages.postprocess.centerface import CenterFaceDecoder
 from edgert.stages.postprocess.described import describe, input_size, read_names
-from edgert.stages.postprocess.head import Head, fit, merge
+from edgert.stages.postprocess.fit import fit
+from edgert.stages.postprocess.head import Head, merge
 from edgert.stages.postprocess.ssd import SsdDecoder
 from edgert.stages.postprocess.yolo import YoloDecoder, YoloNmsFreeDecoder
 from edgert.stages.postprocess.yolox import YoloxDecoder
@@ -32,6 +35,8 @@ DECODERS: dict[str, Callable[[Head, float], Decoder]] = {
     "yolox": YoloxDecoder,
     "yolo": YoloDecoder,
     "yolo-nms-free": YoloNmsFreeDecoder,
+    "centerface": CenterFaceDecoder,
+    "blazeface": BlazeFaceDecoder,
 }
 # Boxes are cut to so many times the model's input before NMS: a wild one does not blur the others.
 _SANE = 16.0
@@ -44,7 +49,11 @@ class DetectionOptions(StageOptions):
 
     threshold: float = Field(0.4, gt=0, le=1, description="Lowest score of a detection.")
     iou: float = Field(
-        0.45, ge=0, le=1, description="Of two boxes that overlap by more, only the better stays."
+        0.45,
+        ge=0,
+        le=1,
+        description="Of two boxes that overlap by more, only the better stays; blazeface's become "
+        "one.",
     )
     agnostic: bool = Field(
         default=False, description="Whether boxes of different classes suppress each other too."
@@ -55,18 +64,21 @@ class DetectionOptions(StageOptions):
     model: str | None = Field(
         None, description="Model whose metadata is used; else the one whose outputs arrive."
     )
-    family: Literal["ssd", "yolox", "yolo", "yolo-nms-free"] | None = Field(
-        None, description="How the outputs are to be read."
+    family: Literal["ssd", "yolox", "yolo", "yolo-nms-free", "centerface", "blazeface"] | None = (
+        Field(None, description="How the outputs are to be read.")
     )
     tensors: dict[str, str] | None = Field(
         None,
-        description="Role -> name of the output. ssd: `boxes`, `classes`, `scores`, `count`; the "
+        description="Role -> name of the output. ssd: `boxes`, `classes`, `scores`, `count`; "
+        "centerface: `heatmap`, `scale`, `offset`, `landmarks`; blazeface: `boxes`, `scores`; the "
         "others: `predictions`.",
     )
     labels: tuple[str, ...] | str | None = Field(
         None, description="Name of each class, or a text file with one on each line."
     )
-    strides: tuple[Stride, ...] | None = Field(None, description="Strides of yolox's heads.")
+    strides: tuple[Stride, ...] | None = Field(
+        None, description="Strides of the heads of yolox or blazeface."
+    )
     normalised: bool | None = Field(
         None, description="Whether the model's boxes are 0-1 of its input instead of pixels."
     )
@@ -109,13 +121,13 @@ class DetectionPostprocess(Stage):
         """Import OpenCV and make the decoder."""
         import cv2
 
-        from edgert.stages.postprocess.nms import suppress
+        from edgert.stages.postprocess.nms import blend, suppress
 
         cv2.setNumThreads(self.context.threads)
         attributes = self.context.outputs["detections"].attributes
         self._head = msgspec.convert(attributes["head"], Head)
         self._decoder = DECODERS[self._head.family](self._head, self.settings.threshold)
-        self._suppress = suppress
+        self._suppress, self._blend = suppress, blend
         width, height = self._head.width * _SANE, self._head.height * _SANE
         self._sane = np.array((width, height, width, height))
         self._has_warned = False
@@ -128,14 +140,16 @@ class DetectionPostprocess(Stage):
             found = self._sort_out(self._decoder.decode(sample.tensors))
         boxes = map_boxes(found.boxes, header.transform)
         boxes = clip_boxes(boxes, header.width, header.height).astype(np.float32)
-        inside = (boxes[:, 2:] > boxes[:, :2]).all(1)
-        if not inside.all():
-            boxes = boxes[inside]
-            found = Candidates(boxes, found.scores[inside], found.classes[inside])
+        inside = np.flatnonzero((boxes[:, 2:] > boxes[:, :2]).all(1))
+        if len(inside) < len(boxes):
+            boxes, found = boxes[inside], found.take(inside)
         count = len(boxes)
         loan.tensor("boxes", (count, 4))[...] = boxes
         loan.tensor("scores", (count,))[...] = found.scores
         loan.tensor("classes", (count,))[...] = found.classes
+        if found.landmarks is not None:
+            points = map_points(found.landmarks, header.transform)
+            loan.tensor("landmarks", points.shape)[...] = points
         loan.set_header(header._replace(transform=IDENTITY))
 
     def _sort_out(self, found: Candidates) -> Candidates:
@@ -147,18 +161,23 @@ class DetectionPostprocess(Stage):
             self._warn(found.classes[~is_known])
         is_whole = (boxes[:, 2:] > boxes[:, :2]).all(1)  # NaN is not
         good = is_known & is_whole & (found.scores < np.inf)
-        if not good.all():
-            boxes, classes = boxes[good], classes[good]
-            found = Candidates(boxes, found.scores[good], classes)
-        kept = self._order(Candidates(boxes, found.scores, classes))
-        kept = kept[: self.settings.max_detections]
-        return Candidates(boxes[kept], found.scores[kept], classes[kept])
+        points = found.landmarks
+        if points is not None:
+            points = np.minimum(np.maximum(points, -self._sane[:2]), self._sane[:2])
+            good &= ~np.isnan(points).any((1, 2))
+        found = Candidates(boxes, found.scores, classes, points)
+        return self._one_each(found if good.all() else found.take(good))
 
-    def _order(self, found: Candidates) -> Array:
-        if not self._decoder.overlaps:
-            return np.argsort(-found.scores, kind="stable")
-        classes = np.zeros_like(found.classes) if self.settings.agnostic else found.classes
-        return self._suppress(found.boxes, found.scores, classes, self.settings.iou)
+    def _one_each(self, found: Candidates) -> Candidates:
+        """Return the best ones, of which no two show the same object."""
+        settings, most = self.settings, self.settings.max_detections
+        if self._decoder.overlaps == "none":
+            return found.take(np.argsort(-found.scores, kind="stable")[:most])
+        classes = np.zeros_like(found.classes) if settings.agnostic else found.classes
+        if self._decoder.overlaps == "blend":
+            return self._blend(found, classes, settings.iou, most)
+        kept = self._suppress(found.boxes, found.scores, classes, settings.iou)
+        return found.take(kept[:most])
 
     def _warn(self, unknown: Array) -> None:
         self._has_warned = True
@@ -178,4 +197,7 @@ def detections_port(most: int, labels: tuple[str, ...], head: Head) -> PortSpec:
         "classes": TensorSpec("i32", (most,)),
     }
     attributes = {"labels": list(labels), "head": msgspec.to_builtins(head)}
+    if head.landmarks:
+        tensors["landmarks"] = TensorSpec("f32", (most, len(head.landmarks), 2))
+        attributes["landmarks"] = list(head.landmarks)
     return PortSpec("detections", tensors, attributes=attributes)

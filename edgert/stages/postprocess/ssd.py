@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from edgert.stages.postprocess.candidates import Candidates
+from edgert.stages.postprocess.candidates import Candidates, Overlaps
 from edgert.stages.postprocess.head import Head
 from edgert.transport.address import Array
 
@@ -15,7 +15,7 @@ from edgert.transport.address import Array
 class SsdDecoder:
     """Boxes that the model has already sorted out: they have only to be read."""
 
-    overlaps: ClassVar = False
+    overlaps: ClassVar[Overlaps] = "none"
 
     def __init__(self, head: Head, threshold: float) -> None:
         self._tensors = head.tensors

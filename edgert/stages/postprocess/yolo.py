@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from edgert.stages.postprocess.candidates import Candidates, corners, without_batch
+from edgert.stages.postprocess.candidates import Candidates, Overlaps, corners, without_batch
 from edgert.stages.postprocess.head import Head
 from edgert.transport.address import Array
 
@@ -23,7 +23,7 @@ class YoloDecoder:
     ``[1, N, 4 + classes]``, or ``5 +`` with objectness in the fifth place, or either transposed.
     """
 
-    overlaps: ClassVar = True
+    overlaps: ClassVar[Overlaps] = "suppress"
 
     def __init__(self, head: Head, threshold: float) -> None:
         self._name = head.tensors["predictions"]
@@ -61,7 +61,7 @@ class YoloDecoder:
 class YoloNmsFreeDecoder:
     """``[1, N, 6]``: x1, y1, x2, y2, score, class; the model has already sorted them out."""
 
-    overlaps: ClassVar = False
+    overlaps: ClassVar[Overlaps] = "none"
 
     def __init__(self, head: Head, threshold: float) -> None:
         self._name = head.tensors["predictions"]

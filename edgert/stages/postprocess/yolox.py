@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from edgert.stages.postprocess.candidates import Candidates, without_batch
+from edgert.stages.postprocess.candidates import Candidates, Overlaps, without_batch
 from edgert.stages.postprocess.head import Head
 from edgert.transport.address import Array
 
@@ -18,7 +18,7 @@ _MAX_EXPONENT = 80.0
 class YoloxDecoder:
     """``xy = (p + cell) * stride``, ``wh = exp(p) * stride``, ``score = objectness * class``."""
 
-    overlaps: ClassVar = True
+    overlaps: ClassVar[Overlaps] = "suppress"
 
     def __init__(self, head: Head, threshold: float) -> None:
         self._name = head.tensors["predictions"]

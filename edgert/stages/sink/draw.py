@@ -9,7 +9,7 @@ from typing import Protocol
 import cv2
 
 from edgert.results import label_of
-from edgert.stages.geometry import Affine, map_boxes
+from edgert.stages.geometry import Affine, map_boxes, map_points
 from edgert.tensor import PortSpec
 from edgert.transport.address import Array
 from edgert.transport.slot import Sample
@@ -17,6 +17,7 @@ from edgert.transport.slot import Sample
 FONT = cv2.FONT_HERSHEY_SIMPLEX
 GOLDEN_RATIO = 0.618034  # steps of it spread hues as far apart as can be
 BLACK = 16
+FARTHEST = 1 << 15  # outside of this OpenCV's whole numbers overflow
 WEIGHTS = {"bt601": (0.299, 0.114), "bt709": (0.2126, 0.0722), "bt2020": (0.2627, 0.0593)}
 
 Yuv = tuple[int, int, int]
@@ -54,7 +55,7 @@ class Painter(Protocol):
 
 
 class BoxPainter:
-    """Draws detections: a box and a label each."""
+    """Draws detections: a box and a label each, and a dot for each landmark."""
 
     def __init__(self, port: PortSpec, matrix: str, height: int) -> None:
         self._labels: list[str] = port.attributes.get("labels", [])
@@ -64,7 +65,7 @@ class BoxPainter:
         self._colours: dict[int, Yuv] = {}
 
     def paint(self, planes: Planes, results: Sample, to_picture: Affine) -> None:
-        """Draw the boxes of one frame, cut to the picture, and their labels."""
+        """Draw the boxes of one frame, cut to the picture, their labels and landmarks."""
         found = results.tensors
         scores, classes = found["scores"], found["classes"]
         boxes = map_boxes(found["boxes"], to_picture)
@@ -77,6 +78,10 @@ class BoxPainter:
             colour = self._colour(class_id)
             self._outline(planes, _Box(x1, y1, x2, y2), colour)
             self._name(planes, x1, y1, f"{label_of(class_id, self._labels)} {score:.2f}", colour)
+        if "landmarks" in found:
+            points = map_points(found["landmarks"], to_picture).clip(-FARTHEST, FARTHEST)
+            for its_points, class_id in zip(points, classes.tolist(), strict=True):
+                self._dots(planes, its_points.round().astype(int), self._colour(class_id))
 
     def _outline(self, planes: Planes, box: _Box, colour: Yuv) -> None:
         y, u, v = planes
@@ -84,6 +89,11 @@ class BoxPainter:
         for plane, value in ((u, colour[1]), (v, colour[2])):
             start, end = (box.x1 // 2, box.y1 // 2), (box.x2 // 2, box.y2 // 2)
             cv2.rectangle(plane, start, end, value, self._thickness // 2)
+
+    def _dots(self, planes: Planes, points: Array, colour: Yuv) -> None:
+        for plane, value, shrink in zip(planes, colour, (1, 2, 2), strict=True):
+            for point in (points // shrink).tolist():
+                cv2.circle(plane, point, self._thickness // shrink, value, cv2.FILLED)
 
     def _name(self, planes: Planes, left: int, top: int, text: str, colour: Yuv) -> None:
         (width, height), below = cv2.getTextSize(text, FONT, self._scale, 1)

@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 
 from edgert.stages.geometry import Affine, map_points
-from edgert.stages.sink.draw import Planes, Yuv, colour_of
+from edgert.stages.sink.draw import FARTHEST, Planes, Yuv, colour_of
 from edgert.tensor import PortSpec
 from edgert.transport.address import Array
 from edgert.transport.slot import Sample
@@ -29,8 +29,6 @@ LIMBS = (
         )
     ),
 )
-# Outside of this OpenCV's whole numbers overflow.
-FARTHEST = 1 << 15
 
 
 class PosePainter:

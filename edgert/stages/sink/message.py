@@ -76,6 +76,7 @@ def _detections(sample: Sample, port: PortSpec, head: Head) -> DetectionResult:
         tensors["scores"].tolist(),
         tensors["classes"].tolist(),
         port.attributes.get("labels", []),
+        tensors["landmarks"].tolist() if "landmarks" in tensors else None,
     )
     return DetectionResult(**head, detections=found)
 

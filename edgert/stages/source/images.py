@@ -12,7 +12,7 @@ from edgert import isolate
 from edgert.errors import FrameLostError, MediaError
 from edgert.stages.base import Outputs, PlanContext, Ports, Source, StageContext, StageOptions
 from edgert.stages.source.files import find_images
-from edgert.stages.source.video import Pixels
+from edgert.stages.source.video import SAMPLE, Pixels
 from edgert.tensor import IDENTITY, FrameHeader, PortSpec, image_port
 from edgert.transport.address import Array
 
@@ -31,7 +31,8 @@ class ImagesOptions(StageOptions):
     uri: str = Field(
         min_length=1,
         description="A directory of images (jpg, png, bmp, tiff, webp), a pattern such as "
-        "`shots/*.png`, or one file; relative to the pipeline file. In natural order.",
+        "`shots/*.png`, or one file, relative to the pipeline file; or `sample:NAME`. In natural "
+        "order.",
     )
     recursive: bool = Field(False, description="Also the folders below.")  # noqa: FBT003
     on_corrupt: Literal["skip", "pass", "fail"] = Field(
@@ -61,7 +62,7 @@ class ImagesSource(Source):
         cls, options: ImagesOptions, inputs: Ports, context: PlanContext
     ) -> dict[str, PortSpec]:
         """List the files, and size the slots by their headers, read in a child process."""
-        path = Path(context.folder, options.uri).expanduser().absolute()
+        path = _find(options.uri, context.folder)
         files = find_images(path, context.place, recursive=options.recursive)
         place = f"{context.place}, '{path}'"
         found = isolate.call(
@@ -169,3 +170,12 @@ class ImagesSource(Source):
         whole = np.ascontiguousarray(pixels)
         self.context.copied_bytes += whole.nbytes
         cv2.resize(whole, (into.shape[1], into.shape[0]), dst=into, interpolation=cv2.INTER_AREA)
+
+
+def _find(uri: str, folder: str) -> Path:
+    """Return the absolute path that a URI means, whatever is there."""
+    if uri.startswith(SAMPLE):
+        from edgert.models.reader import resolve_media
+
+        return resolve_media(uri)
+    return Path(folder, uri).expanduser().absolute()

@@ -4,10 +4,12 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
 from edgert.backends.registry import backend
 from edgert.errors import DeviceError
+from edgert.tensor import TensorSpec
 from tests import models
 
 pytest.importorskip("onnxruntime")
@@ -89,3 +91,17 @@ def test_nothing_is_kept_to_be_reported_to_anybody(doubling: Path, tmp_path: Pat
         check=True,
     )
     assert list(home.rglob("*")) == []
+
+
+def test_weights_listed_as_inputs_are_no_inputs(tmp_path: Path) -> None:
+    """As PyTorch 1.2 wrote them; the sizes it declares give way to those asked for."""
+    file = tmp_path / "old.onnx"
+    node = onnx.helper.make_node("Add", ["x", "w"], ["y"])
+    inputs = [models.value("x", [10, 2]), models.value("w", [2])]
+    models.save(file, [node], inputs, [models.value("y", [10, 2])], {"w": np.ones(2, np.float32)})
+    assert list(backend("onnxruntime").signature(str(file), {}).inputs) == ["x"]
+    with models.session_of("onnxruntime", file, shapes={"x": [1, 2]}) as session:
+        assert session.outputs == {"y": TensorSpec("f32", (1, 2))}
+        outputs = models.arrays_for(session.outputs)
+        models.infer(session, {"x": np.full((1, 2), 4, np.float32)}, outputs)
+        assert outputs["y"].tolist() == [[5, 5]]

@@ -17,6 +17,7 @@ from edgert.models.catalog import (
     load_catalog,
     parse_catalog,
 )
+from edgert.stages.postprocess.head import FAMILIES
 from edgert.tensor import DTYPES
 
 CATALOG = load_catalog()
@@ -57,7 +58,7 @@ def test_every_model_fits_itself(entry: ModelEntry) -> None:
         assert entry.image.colour in ("RGB", "BGR", "GRAY")
         assert entry.image.resize in ("letterbox-centre", "letterbox-top-left", "stretch")
     if entry.detection:
-        assert entry.detection.family in ("ssd", "yolox", "yolo", "yolo-nms-free")
+        assert entry.detection.family in FAMILIES
         assert set(entry.detection.tensors.values()) <= set(entry.outputs)
         assert all(label.strip() == label != "" for label in entry.detection.labels)
     if entry.segmentation:

@@ -162,3 +162,13 @@ def test_other_formats_are_read_by_the_backends(pulled_cache: Cache) -> None:
     assert report.operators["Convolution"] == 55
     assert report.parameters
     assert report.macs
+
+
+def test_declared_sizes_that_the_catalog_knows_to_be_open(pulled: Callable[[str], Path]) -> None:
+    """CenterFace's file declares [10, 3, 32, 32]."""
+    pulled("face-centerface")
+    located = Models().locate("face-centerface", pull=False)
+    assert inspect(located, {}).outputs["537"] == TensorSpec("f32", (1, 1, 120, 160))
+    report = inspect(located, {"input.1": [1, 3, 64, 32]})
+    assert report.outputs["540"] == TensorSpec("f32", (1, 10, 16, 8))
+    assert report.macs

@@ -164,3 +164,18 @@ def test_regions_side_by_side_share_no_point(point) -> None:
     upper = inside(x, y, polygon_of(((0.0, 0.0), (10.0, 0.0), (10.0, 10.0))))[0]
     lower = inside(x, y, polygon_of(((0.0, 0.0), (10.0, 10.0), (0.0, 10.0))))[0]
     assert int(upper) + int(lower) == int(square)
+
+
+def test_landmarks_stay_with_their_detection() -> None:
+    tensors = {**PORT.tensors, "landmarks": TensorSpec("f32", (20, 2, 2))}
+    port = PortSpec("detections", tensors, attributes=PORT.attributes)
+    points = np.arange(16, dtype=np.float32).reshape(4, 2, 2)
+    frame = {
+        "boxes": np.array(BOXES, np.float32),
+        "scores": np.array(SCORES, np.float32),
+        "classes": np.array(CLASSES, np.int32),
+        "landmarks": points,
+    }
+    with opened(DetectionFilter, {"min_score": 0.7}, {"detections": port}, CONTEXT) as run:
+        sample = run.feed({"detections": frame}, HEADER)["detections"]
+        assert sample.tensors["landmarks"].tolist() == points[[0, 2]].tolist()

@@ -46,7 +46,8 @@ def test_the_port_carries_boxes_and_how_they_are_found(context, raw) -> None:
     assert port.attributes["labels"] == list(LABELS)
     assert port.attributes["head"]["width"] == 64
     assert json.loads(json.dumps(port.attributes["head"])) == port.attributes["head"] | {
-        "strides": [8, 16, 32]
+        "strides": [8, 16, 32],
+        "landmarks": [],
     }
 
 

@@ -13,7 +13,7 @@ import pytest
 from edgert.errors import UserError
 from edgert.stages.harness import opened
 from edgert.stages.sink.video import VideoSink
-from edgert.tensor import FrameHeader, image_port
+from edgert.tensor import FrameHeader, PortSpec, TensorSpec, image_port
 from edgert.transport.address import Array
 
 from .ports import DETECTIONS, MASKS, POSES, found, plan_context, pose
@@ -96,6 +96,22 @@ def test_boxes_find_their_place_on_an_image_that_was_scaled_down(tmp_path: Path)
         run.feed({"image": grey(*size), "detections": found((200, 160, 400, 360))}, scaled)
     (frame,) = frames_of(tmp_path / "out.mp4")
     assert abs(int(frame.to_ndarray()[130, 200]) - 60) > 30
+
+
+def test_landmarks_are_drawn_wherever_they_are(tmp_path: Path) -> None:
+    size = (320, 240)
+    points = np.array([[[150, 130], [1e30, -1e30]]], np.float32)
+    tensors = {**DETECTIONS.tensors, "landmarks": TensorSpec("f32", (10, 2, 2))}
+    faces = PortSpec("detections", tensors, attributes=DETECTIONS.attributes)
+    inputs = {"image": image_port(*size, attributes={"fps": 25.0}), "detections": faces}
+    settings = {"path": str(tmp_path / "out.mp4"), "quality": 5}
+    with opened(VideoSink, settings, inputs, plan_context(tmp_path)) as run:
+        face = {**found((100, 80, 200, 180)), "landmarks": points}
+        run.feed({"image": grey(*size), "detections": face}, header(0, size))
+    (frame,) = frames_of(tmp_path / "out.mp4")
+    y = frame.to_ndarray()[:240].astype(int)
+    assert abs(y[130, 150] - 60) > 15
+    assert abs(y[150, 150] - 60) < 5
 
 
 def test_poses_are_drawn_where_they_are_sure(tmp_path: Path) -> None:

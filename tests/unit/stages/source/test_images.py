@@ -270,3 +270,22 @@ def test_tiff_is_read_from_the_plugin_that_turns_it(tmp_path: Path) -> None:
     with Image.open(tmp_path / "a.tif") as image:
         assert isinstance(image, TiffImagePlugin.TiffImageFile)
         assert image.size == (40, 100)
+
+
+def test_a_sample_is_played_by_its_name(pulled: Any) -> None:
+    file = pulled("sample:astronaut")
+    with opened(ImagesSource, {"uri": "sample:astronaut"}, {}, plan_context(Path())) as run:
+        out = run.grab()
+        assert out is not None
+        expected = np.asarray(Image.open(file))[..., ::-1]
+        assert np.array_equal(out["image"].tensors["bgr"], expected)
+        del out
+        assert run.grab() is None
+
+
+def test_an_unknown_sample_is_named() -> None:
+    with (
+        pytest.raises(MediaError, match="Did you mean 'astronaut'"),
+        opened(ImagesSource, {"uri": "sample:astronout"}, {}, plan_context(Path())),
+    ):
+        pass
