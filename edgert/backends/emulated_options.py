@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -85,8 +85,25 @@ class EmulatedOptions(_Options):
     lanes: Annotated[int, Field(ge=1, le=64)] = 1
     seed: Annotated[int, Field(ge=0)] = 0
     input: str = ""
+    outputs: Literal["replayed", "computed"] = "replayed"
+    precision: Literal["f32", "f16", "bf16", "i8"] | None = None
+    operators: list[str] | None = None
+    unsupported: Literal["refuse", "cpu"] = "refuse"
+    memory_mb: Annotated[float, Field(gt=0)] | None = None
+    dynamic_shapes: bool = True
     state: str = ""
     faults: Faults = Faults()
+
+    @property
+    def computes(self) -> bool:
+        """Whether the CPU computes each result."""
+        return self.outputs == "computed"
+
+    @model_validator(mode="after")
+    def _replays_what_it_is_given(self) -> Self:
+        if self.computes and self.input:
+            raise ValueError("'input' is for 'outputs: replayed': remove one of them")
+        return self
 
     @model_validator(mode="after")
     def _has_what_faults_need(self) -> Self:

@@ -1,51 +1,29 @@
-"""The emulated device: threads that wait for the ends of its inferences."""
+"""What an emulated device gives: results replayed, or computed on the CPU after all."""
 
 from __future__ import annotations
 
-import ctypes
-import queue
-import threading
 import time
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from functools import partial
 from itertools import count
 
-import msgspec
 import numpy as np
+from msgspec.structs import replace
 
-from edgert.backends.base import DeviceReport, Done, Targets, Tensors
+from edgert.backends.base import DeviceReport, Done, Session, Targets, Tensors
 from edgert.backends.binding import ports
-from edgert.backends.emulated_faults import Step
-from edgert.backends.emulated_lanes import Lanes
-from edgert.backends.emulated_timing import Duration
-from edgert.errors import RunError
+from edgert.backends.emulated_device import Behaviour, Device
+from edgert.backends.emulated_precision import rounding
+from edgert.errors import DeviceError
 from edgert.tensor import DTYPES, TensorSpec
 from edgert.transport.address import Array
 
-PR_SET_TIMERSLACK = 29
 _OURS = {numpy_name: ours for ours, numpy_name in DTYPES.items()}
-# Number of the inference, when it was asked for, where its results are, and who waits for it.
-_Job = tuple[int, float, Targets, Done]
 
 
-class Behaviour(msgspec.Struct, frozen=True):
-    """What a device does with an inference, prepared.
-
-    Attributes:
-        lanes: Whose turn it is.
-        duration: How long it takes.
-        changes: What is done to its outputs at its end.
-        steps: What then happens instead of a result.
-    """
-
-    lanes: Lanes
-    duration: Duration
-    changes: Sequence[Step] = ()
-    steps: Sequence[Step] = ()
-
-
-class EmulatedSession:
-    """A device of known latency; see ``edgert.backends.base.Session``."""
+class ReplayingSession:
+    """One result, again and again; see ``edgert.backends.base.Session``."""
 
     def __init__(
         self,
@@ -56,7 +34,7 @@ class EmulatedSession:
         behaviour: Behaviour,
     ) -> None:
         self.inputs = inputs
-        self.outputs = {
+        self.outputs: Mapping[str, TensorSpec] = {
             name: TensorSpec(_OURS[result.dtype.name], result.shape)
             for name, result in results.items()
         }
@@ -67,13 +45,7 @@ class EmulatedSession:
         self._results = [(port, results[port.name]) for port in ports(device.actual, self.outputs)]
         self._write = _write if behaviour.changes else self._write_once
         self._written: weakref.WeakValueDictionary[int, Array] = weakref.WeakValueDictionary()
-        self._duration = behaviour.duration
-        self._end = _in_order([*behaviour.changes, *behaviour.steps])
-        self._numbers = count()
-        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
-        self._threads = [
-            self._thread(behaviour.lanes) for _ in range(min(behaviour.lanes.count, requests))
-        ]
+        self._device = Device(device.requested, behaviour, requests)
 
     def start(self, inputs: Tensors, outputs: Targets, done: Done) -> None:
         """Begin one inference on the caller's memory."""
@@ -84,41 +56,13 @@ class EmulatedSession:
             array = outputs[port.name]
             if isinstance(array, np.ndarray):
                 self._write(array, result)
-        self._jobs.put((next(self._numbers), time.monotonic(), outputs, done))
+        self._device.finish(time.monotonic(), outputs, done)
 
     def close(self) -> None:
         """Wait for what is in flight and give everything back."""
-        for _ in self._threads:
-            self._jobs.put(None)
-        for thread in self._threads:
-            thread.join()
+        self._device.close()
         self._results.clear()
         self._written.clear()
-
-    def _thread(self, lanes: Lanes) -> threading.Thread:
-        # Only the threads hold the lanes: the device is given back when they have ended.
-        thread = threading.Thread(
-            target=self._work, args=(lanes,), name="emulated-device", daemon=True
-        )
-        thread.start()
-        return thread
-
-    def _work(self, lanes: Lanes) -> None:
-        # The kernel may wake a sleeper 50 us late to save power: not this thread.
-        ctypes.CDLL(None).prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0)
-        while (job := self._jobs.get()) is not None:
-            number, began_s, outputs, done = job
-            left_s = lanes.reserve(began_s, self._duration(number)) - time.monotonic()
-            if left_s > 0:
-                time.sleep(left_s)
-            try:
-                error = self._end(number, outputs)
-            except OSError as failed:  # of the device's folder
-                error = RunError(self.device.actual, f"an inference failed: {failed}")
-            # The caller has its memory back from here on.
-            del job, outputs
-            done(error)
-            del done
 
     def _write_once(self, array: Array, result: Array) -> None:
         # A slot's array lives as long as its ring, nobody but this session writes it, and the
@@ -133,14 +77,47 @@ def _write(array: Array, result: Array) -> None:
     array[...] = result
 
 
-def _in_order(steps: Sequence[Step]) -> Step:
-    """Make one step of several, up to the first that fails."""
+class ComputingSession:
+    """Real results, computed on the CPU, and held back; see ``edgert.backends.base.Session``.
 
-    def end(number: int, outputs: Targets) -> RunError | None:
-        for step in steps:
-            error = step(number, outputs)
-            if error is not None:
-                return error
-        return None
+    Where the CPU takes longer than the device would, the device takes as long as the CPU.
+    """
 
-    return end if steps else lambda _number, _outputs: None
+    def __init__(
+        self, session: Session, device: DeviceReport, behaviour: Behaviour, precision: str | None
+    ) -> None:
+        self.inputs = session.inputs
+        self.outputs = session.outputs
+        self.device = device if precision else replace(device, precision=session.device.precision)
+        self.copied_bytes = session.copied_bytes
+        self.requests = session.requests
+        self._session = session
+        if precision:
+            behaviour = replace(behaviour, changes=[rounding(precision), *behaviour.changes])
+        self._device = Device(device.requested, behaviour, session.requests)
+        self._numbers = count()
+        # Not in the callbacks, which the runtime may keep: the caller has its memory back by then.
+        self._pending: dict[int, tuple[float, Targets, Done]] = {}
+
+    def start(self, inputs: Tensors, outputs: Targets, done: Done) -> None:
+        """Begin one inference on the caller's memory."""
+        number = next(self._numbers)
+        self._pending[number] = (time.monotonic(), outputs, done)
+        try:
+            self._session.start(inputs, outputs, partial(self._computed, number))
+        except DeviceError:
+            del self._pending[number]
+            raise
+
+    def close(self) -> None:
+        """Wait for what is in flight and give everything back."""
+        self._session.close()
+        self._device.close()
+
+    def _computed(self, number: int, error: BaseException | None) -> None:
+        began_s, outputs, done = self._pending.pop(number)
+        self.copied_bytes = self._session.copied_bytes
+        if error is None:
+            self._device.finish(began_s, outputs, done)
+        else:
+            done(error)

@@ -24,12 +24,15 @@ class OperatorCount(msgspec.Struct, frozen=True):
         macs: Multiply-accumulates of convolutions and matrix products for one inference; None
             where the shapes are open.
         notes: What was not counted.
+        activations: Elements of the most that one operator reads and writes, weights aside; None
+            where the shapes are open.
     """
 
     operators: dict[str, int]
     parameters: int
     macs: int | None
     notes: list[str]
+    activations: int | None = None
 
 
 def count_operators(model: Any) -> OperatorCount:
@@ -49,11 +52,28 @@ def count_operators(model: Any) -> OperatorCount:
         sum(prod(node.get_output_shape(0)) for node in weights),
         macs,
         notes,
+        _most_activations([node for node in nodes if node.get_type_name() not in _NOT_OPERATORS]),
     )
 
 
 def _is_weight(constant: Any) -> bool:
     return constant.get_output_element_type(0).get_type_name() in _WEIGHT_TYPES
+
+
+def _most_activations(operators: list[Any]) -> int | None:
+    if not all(map(_has_sizes, operators)):
+        return None
+    return max(map(_activations, operators), default=0)
+
+
+def _has_sizes(node: Any) -> bool:
+    return all(value.get_partial_shape().is_static for value in node.outputs())
+
+
+def _activations(node: Any) -> int:
+    read = [value.get_source_output() for value in node.inputs()]
+    moved = [value for value in read if value.get_node().get_type_name() != "Constant"]
+    return sum(prod(value.get_shape()) for value in (*moved, *node.outputs()))
 
 
 def _needs_shape(node: Any) -> bool:

@@ -93,7 +93,7 @@ def test_open_outputs_get_the_size_of_the_replayed_result(tmp_path: Path) -> Non
         ({"faults": {"gone_after": 5}}, "'faults: gone_after' is remembered in a folder: add 'st"),
         ({"faults": {"die_after": 5, "once": True}}, "'faults: once' is remembered in a folder"),
         ({"input": "/no/such.npy"}, "/no/such.npy cannot be read"),
-        ({"state": "/dev/null/x"}, "state: /dev/null/x cannot be made"),
+        ({"state": "/dev/null/x"}, "state: /dev/null/x cannot be used: Not a dir"),
     ],
 )
 def test_bad_options_are_refused(options: dict[str, object], message: str, doubling: Path) -> None:

@@ -1,0 +1,101 @@
+"""Models that an emulated accelerator refuses: for their operators, memory or open sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from edgert.backends.base import CompileRequest, Signature
+from edgert.backends.binding import open_names
+from edgert.backends.emulated_options import EmulatedOptions
+from edgert.backends.emulated_precision import ITEM_BYTES
+from edgert.backends.opcount import OperatorCount
+from edgert.backends.registry import is_installed
+from edgert.errors import DeviceError
+
+_MB = 1e6
+
+
+class Placed(NamedTuple):
+    """How much of a model the device took.
+
+    Attributes:
+        said: ``61 of 68 operators``; empty where it was not asked.
+        on_cpu: Whether the CPU has the rest.
+    """
+
+    said: str = ""
+    on_cpu: bool = False
+
+
+def place_model(request: CompileRequest, options: EmulatedOptions, place: str) -> Placed:
+    """Say how much of the model the device takes.
+
+    Raises:
+        DeviceError: It has operators that the device lacks, or needs more memory than it has.
+    """
+    if options.operators is None and options.memory_mb is None:
+        return Placed()
+    count = _count(request, place)
+    if options.memory_mb is not None:
+        _require_memory(count, options.memory_mb, options.precision or "f32", place)
+    if options.operators is None:
+        return Placed()
+    return _placed(count.operators, options, place)
+
+
+def refuse_open_outputs(signature: Signature, options: EmulatedOptions, place: str) -> None:
+    """Refuse a model whose outputs have another size each time.
+
+    Raises:
+        DeviceError: It is such a model; the option that forbids it is named.
+    """
+    for name in open_names(signature.outputs):
+        said = f"the size of its output {name!r} is not known before: {signature.outputs[name]}"
+        if not options.dynamic_shapes:
+            raise DeviceError(f"{place}, options, dynamic_shapes", said)
+        mend = "Write 'outputs: replayed'"
+        raise DeviceError(f"{place}, options, outputs", f"not computed here: {said}", mend)
+
+
+def _count(request: CompileRequest, place: str) -> OperatorCount:
+    if not is_installed("openvino"):
+        raise DeviceError(
+            f"{place}, options",
+            "operators and memory of a model are counted by OpenVINO",
+            "Run: pip install 'edgert[openvino]'",
+        )
+    from edgert.backends.openvino import OpenVinoBackend
+
+    return OpenVinoBackend().inspect(request.path, request.shapes)[1]
+
+
+def _require_memory(count: OperatorCount, memory_mb: float, precision: str, place: str) -> None:
+    if count.activations is None:
+        raise DeviceError(
+            f"{place}, options, memory_mb", "the model's sizes are open: its memory is not known"
+        )
+    item_bytes = ITEM_BYTES[precision]
+    weights_mb = count.parameters * item_bytes / _MB
+    activations_mb = count.activations * item_bytes / _MB
+    if weights_mb + activations_mb > memory_mb:
+        raise DeviceError(
+            place,
+            f"the model needs {weights_mb + activations_mb:.4g} MB at {precision} "
+            f"(weights {weights_mb:.4g}, activations {activations_mb:.4g}), "
+            f"and the device has {memory_mb:.4g} MB",
+        )
+
+
+def _placed(operators: Mapping[str, int], options: EmulatedOptions, place: str) -> Placed:
+    total = sum(operators.values())
+    lacking = {
+        name: count for name, count in operators.items() if name not in (options.operators or ())
+    }
+    taken = total - sum(lacking.values())
+    said = f"{taken} of {total} operators"
+    if lacking and (options.unsupported == "refuse" or not taken):
+        names = ", ".join(f"{name} ({count})" for name, count in lacking.items())
+        mend = "" if options.unsupported == "cpu" else "'unsupported: cpu' has the CPU do the rest"
+        raise DeviceError(place, f"it takes {said}; it lacks {names}", mend)
+    return Placed(said, bool(lacking))
