@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from edgert.errors import Fault, PipelineError
 from edgert.pipeline.check_edges import EDGE_CHECKS
 from edgert.pipeline.check_graph import GRAPH_CHECKS
+from edgert.pipeline.check_replicas import check_replicas
 from edgert.pipeline.check_stages import (
     check_workers,
     find_contracts,
@@ -59,7 +60,7 @@ def check(document: Document, kinds: Kinds) -> Checked:
     for check_edge in EDGE_CHECKS:
         faults += check_edge(document, contracts)
     is_whole = document.is_whole and len(contracts) == len(document.spec.stages)
-    for check_whole in GRAPH_CHECKS if is_whole else ():
+    for check_whole in (*GRAPH_CHECKS, check_replicas) if is_whole else ():
         faults += check_whole(document, contracts)
     every = _in_order([*document.faults, *_news(document.faults, faults)])
     return Checked(every, tuple(warn_in_flight(document, options)), options, contracts)

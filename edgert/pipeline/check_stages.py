@@ -49,12 +49,17 @@ def read_options(
             faults += _later_keys(document, base, stage)
             continue
         title = f"kind {contract.kind}"
-        subject = Subject(stage.settings, base, document.marks, title, COMMON_KEYS)
+        subject = Subject(stage.settings, base, document.marks, title, common_keys(contract))
         made, flaws = validate(contract.options, subject)
         faults += [flaw.told(document.marks) for flaw in flaws]
         if made is not None:
             options[name] = made
     return options, faults
+
+
+def common_keys(contract: StageContract) -> tuple[str, ...]:
+    """Return the keys that a stage may have beside those of its kind."""
+    return tuple(key for key in COMMON_KEYS if key != "replicas" or contract.is_stateless)
 
 
 def _later_keys(document: Document, base: Loc, stage: StageSpec) -> Iterator[Fault]:

@@ -22,6 +22,7 @@ class StageContract:
         optional: Input ports that may be left open and output ports that may go unread.
         options: The class of its options.
         is_source: Whether it is a source (one stream).
+        is_stateless: Whether several workers may share its frames.
     """
 
     kind: str
@@ -31,6 +32,7 @@ class StageContract:
     optional: frozenset[str]
     options: type[BaseModel]
     is_source: bool
+    is_stateless: bool = False
 
 
 class Kinds(Protocol):

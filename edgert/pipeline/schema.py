@@ -88,6 +88,8 @@ def _kind_definitions(contract: StageContract, common: Shape) -> dict[str, Shape
         "worker": common["worker"],
         "cores": common["cores"],
     }
+    if contract.is_stateless and contract.inputs:
+        properties["replicas"] = common["replicas"]
     required = ["kind", *own.get("required", [])]
     if _required_inputs(contract):
         required.insert(1, "inputs")

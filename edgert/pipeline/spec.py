@@ -131,6 +131,14 @@ class StageSpec(BaseModel):
         None, description='Where it may run: `p-cores`, `e-cores`, `any`, `"0-3"` or `[0, 2]`.'
     )
 
+    replicas: int = Field(
+        1,
+        ge=1,
+        le=32,
+        description="How many workers share its frames; for kinds in which no frame depends on "
+        "another.",
+    )
+
     @field_validator("inputs", mode="before")
     @classmethod
     def _lists_of_edges(cls, value: Any) -> Any:

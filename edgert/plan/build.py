@@ -15,14 +15,13 @@ from edgert.plan.devices import requested, requests_of, unknown_devices
 from edgert.plan.links import drops, edge_name, links_of
 from edgert.plan.placement import Placement, place
 from edgert.plan.ports import merge_ports
-from edgert.plan.sizes import held_by, slots_of
+from edgert.plan.replicas import Replica, replicas_of
+from edgert.plan.rings import RingPlanner
 from edgert.plan.structs import Plan, StagePlan, WorkerPlan
 from edgert.stages.base import ModelReader, PlanContext, Stage
 from edgert.stages.registry import BUILT_IN
 from edgert.tensor import PortSpec
 from edgert.transport.ledger import LedgerLayout
-from edgert.transport.ring import EdgePlan, RingPlan
-from edgert.transport.slot import SlotLayout
 
 
 class StageClasses(Protocol):
@@ -88,7 +87,6 @@ class _Builder:
         self._inputs: dict[str, dict[str, PortSpec]] = {}
         self._faults: list[Fault] = []
         self._placed: dict[str, Placement] = {}
-        self._aside = Aside()
 
     def survey(self) -> list[Fault]:
         """Let every stage say what it gives, as far as the file is sound; return the faults."""
@@ -110,28 +108,28 @@ class _Builder:
     def build(self) -> Plan:
         """Return the plan after a survey without faults."""
         leaves = [name for name in self._order if not self._classes[name].outputs]
-        self._aside = self._find_aside(leaves)
-        rings = tuple(self._rings())
-        workers = tuple(self._workers(self._placed, leaves))
-        devices = requested(self._options)
+        planner = self._planner(leaves)
+        rings = tuple(ring for name in self._order for ring in planner.rings_of(name))
+        workers = tuple(self._workers(planner, leaves))
+        devices = requested(planner.replicas)
         return Plan(
             name=self._spec.name,
             folder=str(self._document.folder),
             in_flight=self._spec.limits.in_flight,
             streams=self._streams,
             leaves=tuple(
-                tuple(n for n, leaf in enumerate(leaves) if leaf in self._aside.answering[stream])
+                tuple(n for n, leaf in enumerate(leaves) if leaf in planner.aside.answering[stream])
                 for stream in self._streams
             ),
             workers=workers,
             rings=rings,
             ledger=LedgerLayout(
-                stages=self._order,
+                stages=tuple(stage.name for worker in workers for stage in worker.stages),
                 edges={edge.name: ring.slots for ring in rings for edge in ring.edges},
                 streams=dict.fromkeys(self._streams, self._spec.limits.in_flight),
             ),
             requested=devices,
-            requests=requests_of(devices, self._ports),
+            requests=requests_of(planner.replicas, self._ports),
             unknown=unknown_devices(devices),
         )
 
@@ -176,7 +174,8 @@ class _Builder:
         placement = self._placed.get(self._spec.stages[name].worker or name)
         if placement is None or not self._classes[name].uses_all_cores:
             return 1
-        return limits.thread_count(placement.cores)
+        # Replicas share their cores.
+        return max(1, limits.thread_count(placement.cores) // self._spec.stages[name].replicas)
 
     def _note(self, name: str, error: UserError, key: str = "") -> None:
         loc = ("stages", name, key) if key else ("stages", name)
@@ -201,26 +200,41 @@ class _Builder:
             workers.setdefault(self._spec.stages[name].worker or name, []).append(name)
         return workers
 
-    def _workers(
-        self, placements: Mapping[str, Placement], leaves: list[str]
-    ) -> Iterator[WorkerPlan]:
-        for worker, names in self._by_worker().items():
-            placement = placements[worker]
-            stages = tuple(self._stage(name, leaves) for name in names)
-            yield WorkerPlan(worker, stages, placement.cores, placement.why)
-
-    def _stage(self, name: str, leaves: list[str]) -> StagePlan:
-        spec = self._spec.stages[name]
-        read = self._read_ports(name)
-        return StagePlan(
-            name=name,
-            kind=spec.kind,
-            settings=spec.settings,
-            inputs={
-                port: tuple(edge_name(link, name, port) for link in links)
-                for port, links in spec.inputs.items()
+    def _planner(self, leaves: list[str]) -> RingPlanner:
+        spec = self._spec
+        return RingPlanner(
+            spec=spec,
+            replicas={
+                name: replicas_of(name, spec.stages[name], self._options[name])
+                for name in self._order
             },
-            outputs={port: f"{name}.{port}" for port in read},
+            streams=self._reached,
+            ports=self._ports,
+            held={name: self._held(name) for name in self._order},
+            aside=self._find_aside(leaves),
+        )
+
+    def _workers(self, planner: RingPlanner, leaves: list[str]) -> Iterator[WorkerPlan]:
+        for worker, names in self._by_worker().items():
+            placement = self._placed[worker]
+            for shares in zip(*(planner.replicas[name] for name in names), strict=True):
+                stages = tuple(
+                    self._stage(name, share, planner, leaves)
+                    for name, share in zip(names, shares, strict=True)
+                )
+                called = shares[0].name if shares[0].is_one_of_several else worker
+                yield WorkerPlan(called, stages, placement.cores, placement.why)
+
+    def _stage(
+        self, name: str, share: Replica, planner: RingPlanner, leaves: list[str]
+    ) -> StagePlan:
+        read = planner.read_ports(name)
+        return StagePlan(
+            name=share.name,
+            kind=self._spec.stages[name].kind,
+            settings=share.settings,
+            inputs=planner.inputs_of(name, share),
+            outputs={port: f"{share.name}.{port}" for port in read},
             input_ports=self._inputs[name],
             output_ports={port: self._ports[name][port] for port in read},
             streams=self._reached[name],
@@ -228,20 +242,10 @@ class _Builder:
             leaf=leaves.index(name) if name in leaves else -1,
         )
 
-    def _read_ports(self, name: str) -> list[str]:
-        """Return the output ports of a stage that somebody reads, in the stage's order."""
-        read = {
-            link.port
-            for stage in self._spec.stages.values()
-            for link in links_of(stage)
-            if link.stage == name
-        }
-        return [port for port in self._ports[name] if port in read]
-
     def _find_aside(self, leaves: list[str]) -> Aside:
         ways = [
             Way(
-                edge_name(edge.link, edge.reader, edge.input),
+                edge_name(edge.link.stage, edge.link.port, edge.reader, edge.input),
                 edge.link.stage,
                 edge.reader,
                 drops(edge.link),
@@ -253,39 +257,6 @@ class _Builder:
             for name, found in self._reached.items()
         }
         return find_aside(ways, sources, leaves)
-
-    def _rings(self) -> Iterator[RingPlan]:
-        in_flight = self._spec.limits.in_flight
-        for name in self._order:
-            is_aside = name in self._aside.stages
-            frames = None if is_aside else in_flight * len(self._reached[name])
-            holds = self._held(name)
-            for port in self._read_ports(name):
-                readers = tuple(self._edges_from(name, port))
-                slots = slots_of(readers, holds, frames)
-                layout = SlotLayout.of(self._ports[name][port])
-                yield RingPlan(f"{name}.{port}", slots, layout, readers)
-
-    def _edges_from(self, writer: str, output: str) -> Iterator[EdgePlan]:
-        in_flight = self._spec.limits.in_flight
-        for reader, spec in self._spec.stages.items():
-            holds = self._held(reader)
-            for port, links in spec.inputs.items():
-                for link in links:
-                    if (link.stage, link.port) != (writer, output):
-                        continue
-                    yield EdgePlan(
-                        name=edge_name(link, reader, port),
-                        reader=reader,
-                        port=port,
-                        depth=link.queue.slots,
-                        drops=drops(link),
-                        held=held_by(
-                            holds, len(spec.inputs), in_flight, len(self._reached[writer])
-                        ),
-                        streams=self._reached[writer],
-                        aside=edge_name(link, reader, port) in self._aside.edges,
-                    )
 
     def _held(self, name: str) -> int:
         return self._classes[name].frames_held(self._options[name], self._context(name))

@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
+from edgert.plan.replicas import Replicas
 from edgert.stages.infer_requests import REQUESTS
 from edgert.tensor import PortSpec
 
 
-def requested(options: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    """Return the devices that stages ask for (stages whose options have a ``device``)."""
-    found = {}
-    for name, made in options.items():
-        device = getattr(made, "device", None)
-        if device is not None:
-            found[name] = (device,) if isinstance(device, str) else tuple(device)
-    return found
+def requested(replicas: Replicas) -> dict[str, tuple[str, ...]]:
+    """Return the devices that workers ask for, by the names of their stages."""
+    shares = [share for each in replicas.values() for share in each]
+    return {share.name: share.devices for share in shares if share.devices}
 
 
-def requests_of(
-    stages: Iterable[str], ports: Mapping[str, Mapping[str, PortSpec]]
-) -> dict[str, int]:
-    """Return the requests in flight that stages have planned, by stage."""
+def requests_of(replicas: Replicas, ports: Mapping[str, Mapping[str, PortSpec]]) -> dict[str, int]:
+    """Return the requests in flight that stages have planned, by the names of their workers'."""
     return {
-        stage: port.attributes[REQUESTS]
-        for stage in stages
+        share.name: port.attributes[REQUESTS]
+        for stage, shares in replicas.items()
         for port in ports[stage].values()
         if REQUESTS in port.attributes
+        for share in shares
     }
 
 

@@ -18,6 +18,6 @@ def drops(link: LinkSpec) -> bool:
     return link.queue.when_full == "drop-oldest"
 
 
-def edge_name(link: LinkSpec, reader: str, port: str) -> str:
+def edge_name(writer: str, output: str, reader: str, port: str) -> str:
     """Return for example ``camera.image->prepare.image``."""
-    return f"{link.source}->{reader}.{port}"
+    return f"{writer}.{output}->{reader}.{port}"

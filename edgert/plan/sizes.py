@@ -29,10 +29,10 @@ def slots_of(edges: Sequence[EdgePlan], writer_holds: int, frames: int | None) -
     return min(frames + 1 + kept_aside, needed)
 
 
-def held_by(frames_held: int, joined_ports: int, in_flight: int, streams: int) -> int:
+def held_by(frames_held: int, in_flight: int, streams: int, *, waits: bool) -> int:
     """Return how many frames of one edge its reader may hold at once.
 
-    A stage that joins several inputs holds frames of one until the other has theirs: on
-    re-converging paths that is every frame in flight.
+    A stage that waits for others (it joins several inputs, or puts the frames of replicas in order)
+    holds frames of one edge until the other has theirs: that may be every frame in flight.
     """
-    return in_flight * streams if joined_ports > 1 else frames_held
+    return in_flight * streams if waits else frames_held

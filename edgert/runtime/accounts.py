@@ -32,7 +32,7 @@ def close_accounts(plan: Plan, ledger: Ledger, members: dict[str, Member], fds: 
     }
     wrong = _close_streams(plan, ledger, fds, anybody_failed=bool(failed))
     for ring in plan.rings:
-        writer = ring.name.partition(".")[0]
+        writer = ring.writer
         for edge in ring.edges:
             block = ledger.edge(edge.name)
             died = writer in failed or edge.reader in failed

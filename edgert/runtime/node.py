@@ -20,6 +20,7 @@ from edgert.transport.slot import Loan, Sample
 from edgert.transport.token import DONE, LOST, NONE
 
 SERVICE, WAIT_IN, WAIT_OUT, LATENCY = range(4)
+PACE_OVER = 4  # frames: few, so that a device that recovers is known after few trials
 
 
 class Outputs:
@@ -144,6 +145,9 @@ class Node:
         self._since_ns = end_ns
         words[StageBlock.FRAMES] += 1
         words[StageBlock.PROGRESS] = end_ns
+        took_ns = max(0, end_ns - max(start_ns, words[StageBlock.LAST]))
+        pace_ns = words[StageBlock.PACE] or took_ns
+        words[StageBlock.PACE] = pace_ns + (took_ns - pace_ns) // PACE_OVER
         if not words[StageBlock.FIRST]:
             words[StageBlock.FIRST] = end_ns
         words[StageBlock.LAST] = end_ns

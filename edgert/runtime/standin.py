@@ -166,7 +166,7 @@ class StandIn:
 
     def _take_over(self, ring: RingPlan) -> list[tuple[_DeadStage, int, int]]:
         """Take over the dead stages' ends of a ring; return the frames they had of it."""
-        writer = self._stages.get(ring.name.partition(".")[0])
+        writer = self._stages.get(ring.writer)
         held = []
         for edge in ring.edges:
             reader = self._stages.get(edge.reader)
@@ -179,7 +179,7 @@ class StandIn:
                 reader.inputs.append((self._wiring.reader(edge.name), block))
             elif reader and writer:
                 writer.behind.append(reader)
-                reader.before.add(ring.name.partition(".")[0])
+                reader.before.add(ring.writer)
             if reader:
                 frames = self._let_go(ring, edge, gives_back=not writer)
                 held += [(reader, *frame) for frame in frames]

@@ -162,8 +162,7 @@ class Supervisor:
         rings = tuple(
             ring
             for ring in plan.rings
-            if ring.name.partition(".")[0] in names
-            or any(edge.reader in names for edge in ring.edges)
+            if ring.writer in names or any(edge.reader in names for edge in ring.edges)
         )
         return WorkerOrder(
             worker=worker,

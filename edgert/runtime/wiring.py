@@ -13,14 +13,18 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
 from typing import Protocol
 
 from edgert.errors import ResourceError
 from edgert.plan.structs import Plan, StagePlan, WorkerPlan
+from edgert.transport.dispatch import Dispatcher, Replica
+from edgert.transport.join import Reader
 from edgert.transport.ledger import Ledger, LedgerLayout
+from edgert.transport.merge import MergedReader
 from edgert.transport.queue import LocalQueue, PipeQueue, TokenQueue, make_pipe
-from edgert.transport.ring import EdgeWriter, RingPlan, RingReader, RingWriter
+from edgert.transport.ring import EdgeWriter, RingPlan, RingReader, RingWriter, Way
 from edgert.transport.segment import create_segment, map_segment, reopen_read_only
 
 Fds = Mapping[str, int]
@@ -99,7 +103,7 @@ def keys_for(plan: Plan, worker: WorkerPlan) -> tuple[str, ...]:
     keys = {"ledger"}
     names = worker.stage_names
     for ring in plan.rings:
-        writes = ring.name.partition(".")[0] in names
+        writes = ring.writer in names
         reads = [edge for edge in ring.edges if edge.reader in names]
         if writes:
             keys |= {f"ring/{ring.name}/write", f"free/{ring.name}/r", f"free/{ring.name}/w"}
@@ -141,12 +145,8 @@ class Wiring:
     def writer(self, ring_name: str) -> RingWriter:
         """Return the writer's end of a ring."""
         ring = self._rings[ring_name]
-        edges = [
-            EdgeWriter(edge, self._ready(ring, edge.name), self.ledger.edge(edge.name))
-            for edge in ring.edges
-        ]
         memory = map_segment(self._fds[f"ring/{ring.name}/write"], writable=True)
-        return RingWriter(ring, memory, self._free(ring), edges)
+        return RingWriter(ring, memory, self._free(ring), list(self._ways(ring)))
 
     def reader(self, edge_name: str) -> RingReader:
         """Return the reader's end of an edge."""
@@ -155,26 +155,56 @@ class Wiring:
         block = self.ledger.edge(edge_name)
         return RingReader(edge, ring, memory, self._ready(ring, edge_name), self._free(ring), block)
 
+    def reader_ports(self, stage: StagePlan) -> dict[str, list[Reader]]:
+        """Return the readers of every input port of a stage."""
+        return {port: list(self._readers(edges)) for port, edges in stage.inputs.items()}
+
     def done_queue(self, stream: int) -> PipeQueue:
         """Return the queue of DONE tokens of a stream: the end or ends that this process has."""
         key = f"gate/{self._streams[stream]}"
         return PipeQueue(self._fds.get(f"{key}/r", -1), self._fds.get(f"{key}/w", -1))
 
+    def _ways(self, ring: RingPlan) -> Iterator[Way]:
+        """Yield where a ring's frames go: the edges of replicas are one way together."""
+        for shared, edges in groupby(ring.edges, lambda edge: edge.shared):
+            ends = {
+                edge.reader: EdgeWriter(
+                    edge, self._ready(ring, edge.name), self.ledger.edge(edge.name)
+                )
+                for edge in edges
+            }
+            if shared:
+                yield Dispatcher([self._replica(*each) for each in ends.items()])
+            else:
+                yield from ends.values()
+
+    def _replica(self, reader: str, end: EdgeWriter) -> Replica:
+        names = [
+            name
+            for name in self.ledger.layout.edges
+            if name.partition("->")[2].startswith(f"{reader}.")
+        ]
+        return Replica(end, self.ledger.stage(reader), [self.ledger.edge(name) for name in names])
+
+    def _readers(self, edge_names: Iterable[str]) -> Iterator[Reader]:
+        """Yield the readers of one port: the edges of replicas, put in order, are one together."""
+        for merge, names in groupby(edge_names, lambda name: self._edges[name][1].merge):
+            readers = [self.reader(name) for name in names]
+            if merge:
+                yield MergedReader(readers)
+            else:
+                yield from readers
+
     def _ready(self, ring: RingPlan, edge_name: str) -> TokenQueue:
         edge = self._edges[edge_name][1]
-        if edge.reader in self._local and ring.name.partition(".")[0] in self._local:
+        if edge.reader in self._local and ring.writer in self._local:
             return self._local_queues.setdefault(f"edge/{edge_name}", LocalQueue())
         key = f"edge/{edge_name}"
         return PipeQueue(self._fds[f"{key}/r"], self._fds.get(f"{key}/w", -1))
 
     def _free(self, ring: RingPlan) -> TokenQueue:
-        stages = {ring.name.partition(".")[0], *(edge.reader for edge in ring.edges)}
+        stages = {ring.writer, *(edge.reader for edge in ring.edges)}
         if stages <= self._local:
             return self._local_queues.setdefault(f"free/{ring.name}", LocalQueue())
         key = f"free/{ring.name}"
         return PipeQueue(self._fds.get(f"{key}/r", -1), self._fds[f"{key}/w"])
-
-
-def reader_ports(stage: StagePlan, wiring: Wiring) -> dict[str, list[RingReader]]:
-    """Return the readers of every input port of a stage."""
-    return {port: [wiring.reader(edge) for edge in edges] for port, edges in stage.inputs.items()}

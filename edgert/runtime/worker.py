@@ -27,7 +27,7 @@ from edgert.runtime.loop import Loop
 from edgert.runtime.node import Node, Outputs
 from edgert.runtime.source_node import SourceNode
 from edgert.runtime.sync_node import SyncNode
-from edgert.runtime.wiring import Wiring, reader_ports
+from edgert.runtime.wiring import Wiring
 from edgert.stages.base import AsyncStage, Source, Stage
 from edgert.transport.gate import FlowGate
 from edgert.transport.join import Join, Port
@@ -152,7 +152,7 @@ class Worker:
             return SourceNode(
                 stage, block, outputs, gate, stream, self._order.max_frames, self._tell_input_fault
             )
-        ports = [Port(port, readers) for port, readers in reader_ports(plan, wiring).items()]
+        ports = [Port(port, readers) for port, readers in wiring.reader_ports(plan).items()]
         join = Join(ports)
         if isinstance(stage, AsyncStage):
             return AsyncNode(stage, block, outputs, join)

@@ -114,12 +114,15 @@ class Stage:
         outputs: Kind of port that each output is. A name that ends in ``?`` may go unread.
         options: The class of its options.
         uses_all_cores: Whether its libraries get a thread for each core of its worker, or one.
+        is_stateless: Whether no frame depends on another, so that several workers may share them
+            (``replicas``).
     """
 
     inputs: ClassVar[Mapping[str, str]] = {}
     outputs: ClassVar[Mapping[str, str]] = {}
     options: ClassVar[type[StageOptions]] = StageOptions
     uses_all_cores: ClassVar[bool] = False
+    is_stateless: ClassVar[bool] = False
 
     def __init__(self, options: Any, context: StageContext) -> None:
         self.settings = options

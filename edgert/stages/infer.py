@@ -5,11 +5,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import msgspec
 import numpy as np
-from pydantic import Field
 
 from edgert.backends.base import ByteInput, CompileRequest, DeviceReport, Fit, Session
 from edgert.backends.registry import backend, candidates, options_for, parse_device
@@ -40,50 +39,10 @@ from edgert.stages.infer_check import (
     output_faults,
     refuse_other_inputs,
 )
-from edgert.stages.infer_requests import MOST, REQUESTS, planned_requests
+from edgert.stages.infer_options import InferOptions
+from edgert.stages.infer_requests import REQUESTS, planned_requests
 from edgert.tensor import DTYPES, PortSpec, TensorSpec
 from edgert.transport.address import Array
-
-
-class InferOptions(StageOptions):
-    """Options of ``infer``."""
-
-    model: str = Field(description="Name in the catalog, path, or URL of the model.")
-    shape: dict[str, list[int]] = Field(
-        default={},
-        description="Sizes of inputs the model leaves open: `{image_tensor: [1, 300, 300, 3]}`.",
-    )
-    device: str | list[str] = Field(
-        default=["CPU"],
-        description="Devices in the order in which they are tried; a runtime may be named: "
-        "`[openvino:NPU, CPU]`.",
-    )
-    fallback: Literal["allow", "forbid"] = Field(
-        default="allow",
-        description="`forbid`: only the first device will do, otherwise the run does not start.",
-    )
-    requests: Annotated[int, Field(ge=1, le=MOST)] | Literal["auto"] = Field(
-        default="auto",
-        description="Inferences in flight at once; `auto`: one more than the device computes.",
-    )
-    precision: Literal["f32", "device"] = Field(
-        default="f32",
-        description="`f32`: as exact as the device can; `device`: what the device likes best.",
-    )
-    options: dict[str, Any] = Field(
-        default={},
-        description="Options of the runtimes' own; those of one runtime or device stand under its "
-        "name: `{openvino: {...}, 'emulated:NPU': {...}}`.",
-    )
-    max_output: dict[str, list[int]] = Field(
-        default={},
-        description="Largest shape of outputs that the model leaves open: `{boxes: [300, 4]}`.",
-    )
-
-    @property
-    def devices(self) -> list[str]:
-        """The devices in the order in which they are tried."""
-        return [self.device] if isinstance(self.device, str) else list(self.device)
 
 
 class Infer(AsyncStage):
@@ -93,6 +52,7 @@ class Infer(AsyncStage):
     outputs: ClassVar[Mapping[str, str]] = {"outputs": "tensors"}
     options: ClassVar[type[StageOptions]] = InferOptions
     uses_all_cores = True
+    is_stateless = True
     settings: InferOptions
 
     @classmethod

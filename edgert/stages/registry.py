@@ -90,6 +90,7 @@ def contract_of(kind: str, stage: type[Stage]) -> StageContract:
         optional=frozenset(port.rstrip("?") for port in ports if port.endswith("?")),
         options=stage.options,
         is_source=issubclass(stage, Source),
+        is_stateless=stage.is_stateless,
     )
 
 

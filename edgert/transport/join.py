@@ -8,9 +8,34 @@ frame that will not come. Gaps may arrive late (a frame that was taken back), sl
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
-from edgert.transport.ring import RingReader
-from edgert.transport.token import END, FRAME, GAP, LOST, NONE
+from edgert.transport.slot import Sample
+from edgert.transport.token import END, FRAME, GAP, LOST, NONE, Token
+
+
+class Reader(Protocol):
+    """What a port reads from: an edge, or the edges of replicas put in order (``merge.py``).
+
+    Attributes:
+        streams: Numbers of the streams that come this way.
+        ready_fds: What to poll.
+    """
+
+    streams: tuple[int, ...]
+    ready_fds: tuple[int, ...]
+
+    def receive_nowait(self) -> Token | None:
+        """Take the next token; of a frame, its slot is held until ``release``."""
+        ...
+
+    def sample(self, slot: int) -> Sample:
+        """Return the frame in a slot that is held."""
+        ...
+
+    def release(self, slot: int, outcome: int) -> None:
+        """Give a slot back to its writer and count what became of its frame."""
+        ...
 
 
 class Held:
@@ -18,7 +43,7 @@ class Held:
 
     __slots__ = ("reader", "slot")
 
-    def __init__(self, reader: RingReader, slot: int) -> None:
+    def __init__(self, reader: Reader, slot: int) -> None:
         self.reader = reader
         self.slot = slot
 
@@ -47,13 +72,11 @@ class Arrival:
 class Port:
     """One input port: the readers of its edges, taken in turn so that none starves."""
 
-    def __init__(self, name: str, readers: Sequence[RingReader]) -> None:
+    def __init__(self, name: str, readers: Sequence[Reader]) -> None:
         self.name = name
         self.readers = tuple(readers)
         self.ends_missing = {
-            (number, stream)
-            for number, reader in enumerate(readers)
-            for stream in reader.plan.streams
+            (number, stream) for number, reader in enumerate(readers) for stream in reader.streams
         }
         self.next = 0
 
@@ -63,7 +86,7 @@ class Join:
 
     def __init__(self, ports: Sequence[Port]) -> None:
         self.ports = tuple(ports)
-        self.fds = tuple(reader.ready_fd for port in ports for reader in port.readers)
+        self.fds = tuple(fd for port in ports for reader in port.readers for fd in reader.ready_fds)
         self._pending: dict[tuple[int, int], Arrival] = {}
         self._ended_streams: list[int] = []
         self._ends_missing = sum(len(port.ends_missing) for port in ports)

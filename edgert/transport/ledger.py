@@ -28,6 +28,7 @@ STAGE_COUNTERS = (
     "progress_ns",  # monotonic, when it last did anything
     "cpu_ns",  # CPU time of its process since it became ready
     "latency_max_ns",
+    "pace_ns",  # of late, from one result to the next while it has work (a moving average)
 )
 HISTOGRAMS = ("service", "wait_in", "wait_out", "latency")
 EDGE_COUNTERS = ("read", "processed", "dropped", "lost")
@@ -39,6 +40,7 @@ _WORD = 8
 _EDGE_WORDS = len(EDGE_COUNTERS) + 1
 _STAGE_WORDS = len(STAGE_COUNTERS) + len(HISTOGRAMS) * BUCKETS
 _ENTRY_WORDS = 3
+_HISTOGRAMS_AT = len(STAGE_COUNTERS)
 
 
 class LedgerLayout(msgspec.Struct, frozen=True):
@@ -119,15 +121,15 @@ class StageBlock(_Block):
     """Counters and histograms of a stage; written by its worker."""
 
     names = STAGE_COUNTERS
-    (FRAMES, FILTERED, LOST, COPIED, FIRST, LAST, PROGRESS, CPU, LATENCY_MAX) = range(9)
+    (FRAMES, FILTERED, LOST, COPIED, FIRST, LAST, PROGRESS, CPU, LATENCY_MAX, PACE) = range(10)
 
     def record(self, histogram: int, duration_ns: int) -> None:
         """Count a duration in histogram number ``histogram`` of ``HISTOGRAMS``."""
-        self.words[9 + histogram * BUCKETS + bucket_of(duration_ns)] += 1
+        self.words[_HISTOGRAMS_AT + histogram * BUCKETS + bucket_of(duration_ns)] += 1
 
     def histogram(self, name: str) -> list[int]:
         """Return the counts of one of ``HISTOGRAMS``."""
-        start = len(STAGE_COUNTERS) + HISTOGRAMS.index(name) * BUCKETS
+        start = _HISTOGRAMS_AT + HISTOGRAMS.index(name) * BUCKETS
         return list(self.words[start : start + BUCKETS])
 
 
@@ -143,6 +145,11 @@ class EdgeBlock(_Block):
     def __init__(self, words: memoryview, states: memoryview) -> None:
         super().__init__(words)
         self.states = states
+
+    def under_way(self) -> int:
+        """Return how many frames the reader has not answered for yet, by the counters."""
+        read, processed, dropped, lost = self.words[: EdgeBlock.ENDED]
+        return max(0, int(read - processed - dropped - lost))
 
     def outstanding(self) -> int:
         """Return how many slots are on their way to the reader or held by it."""

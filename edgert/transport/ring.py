@@ -6,13 +6,15 @@
 
 A slot is free again when every edge has given it back; the writer counts that in its own memory.
 States of slots in the ledger are written before the token is sent and after it is received, so
-that after a death what is neither in a pipe nor held by a living process is known.
+that after a death what is neither in a pipe nor held by a living process is known. Where a stage
+runs as several workers, each has an edge of its own, and a frame takes one of them.
 """
 
 from __future__ import annotations
 
 import mmap
 from collections.abc import Sequence
+from typing import Protocol
 
 import msgspec
 
@@ -35,6 +37,8 @@ class EdgePlan(msgspec.Struct, frozen=True):
         held: Frames the reader may hold at once.
         streams: Numbers of the streams that come this way.
         aside: Whether nobody behind it needs to hear of gaps (``plan/aside.py``).
+        shared: The stage of whose replicas the reader is one: a frame goes to one of them alone.
+        merge: The stage of whose replicas the writer is one: the reader puts their frames in order.
     """
 
     name: str
@@ -45,6 +49,8 @@ class EdgePlan(msgspec.Struct, frozen=True):
     held: int
     streams: tuple[int, ...]
     aside: bool = False
+    shared: str = ""
+    merge: str = ""
 
 
 class RingPlan(msgspec.Struct, frozen=True):
@@ -67,6 +73,28 @@ class RingPlan(msgspec.Struct, frozen=True):
         """Bytes of its segment."""
         return self.slots * self.layout.slot_bytes
 
+    @property
+    def writer(self) -> str:
+        """Name of the stage that writes it."""
+        return self.name.rpartition(".")[0]
+
+    @property
+    def port(self) -> str:
+        """Name of the output port it is."""
+        return self.name.rpartition(".")[2]
+
+
+class Way(Protocol):
+    """Where the frames of a ring go: one edge, or edges of which each frame takes one."""
+
+    def next_edge(self) -> EdgeWriter:
+        """Return the edge that the next frame, or gap, takes."""
+        ...
+
+    def send_end(self, stream: int) -> None:
+        """Tell every reader that a stream has ended."""
+        ...
+
 
 class EdgeWriter:
     """The writer's end of an edge."""
@@ -78,6 +106,10 @@ class EdgeWriter:
         self.ready = ready
         self.words = block.words
         self.states = block.states
+
+    def next_edge(self) -> EdgeWriter:
+        """Return this edge: it is the only one on its way."""
+        return self
 
     def send_frame(self, slot: int, stream: int, sequence: int) -> None:
         """Hand a slot to the reader."""
@@ -126,19 +158,18 @@ class RingWriter:
         plan: The ring.
         memory: Its segment, mapped writable.
         free: Where slots come back.
-        edges: The writer's end of each edge, in the plan's order.
+        ways: Where its frames go; each frame goes all of them.
     """
 
     def __init__(
-        self, plan: RingPlan, memory: mmap.mmap, free: TokenQueue, edges: Sequence[EdgeWriter]
+        self, plan: RingPlan, memory: mmap.mmap, free: TokenQueue, ways: Sequence[Way]
     ) -> None:
         address = address_of_map(memory)
         self.plan = plan
         self.loans = [Loan(memory, plan.layout, slot, address) for slot in range(plan.slots)]
         self.free_fd = free.read_fd
         self._free_queue = free
-        self._edges = tuple(edges)
-        self._dropping = tuple(edge for edge in edges if edge.drops)
+        self._ways = tuple(ways)
         self._holders = [0] * plan.slots
         self._free = list(reversed(range(plan.slots)))
 
@@ -154,24 +185,25 @@ class RingWriter:
         self._free.append(loan.index)
 
     def commit(self, loan: Loan, stream: int, sequence: int) -> None:
-        """Send a filled slot to every reader."""
+        """Send a filled slot to every reader, or to one of those that share."""
         loan.finish()
         slot = loan.index
-        self._holders[slot] = len(self._edges)
-        for edge in self._dropping:
-            self._make_room(edge)
-        for edge in self._edges:
+        self._holders[slot] = len(self._ways)
+        for way in self._ways:
+            edge = way.next_edge()
+            if edge.drops:
+                self._make_room(edge)
             edge.send_frame(slot, stream, sequence)
 
     def gap(self, stream: int, sequence: int, reason: int) -> None:
         """Tell every reader that a frame will not come."""
-        for edge in self._edges:
-            edge.send_gap(stream, sequence, reason)
+        for way in self._ways:
+            way.next_edge().send_gap(stream, sequence, reason)
 
     def end(self, stream: int) -> None:
         """Tell every reader that a stream has ended."""
-        for edge in self._edges:
-            edge.send_end(stream)
+        for way in self._ways:
+            way.send_end(stream)
 
     def _make_room(self, edge: EdgeWriter) -> None:
         while edge.waiting() >= edge.depth:
@@ -214,7 +246,9 @@ class RingReader:
         address = address_of_map(memory)
         self.plan = plan
         self.samples = [Sample(memory, ring.layout, slot, address) for slot in range(ring.slots)]
+        self.streams = plan.streams
         self.ready_fd = ready.read_fd
+        self.ready_fds: tuple[int, ...] = (ready.read_fd,)
         self._ready = ready
         self._free = free
         self._words = block.words

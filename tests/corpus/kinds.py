@@ -36,12 +36,14 @@ class Scale(Stage):
     inputs: ClassVar[Mapping[str, str]] = {"image": "image"}
     outputs: ClassVar[Mapping[str, str]] = {"tensor": "tensors", "preview?": "image"}
     options = ScaleOptions
+    is_stateless = True
 
 
 class DetectorOptions(StageOptions):
     model: str = Field(description="A model.")
     requests: int = Field(1, ge=1, le=64, description="Requests in flight.")
     device: tuple[str, ...] = Field(("CPU",), description="Devices in order.")
+    balance: list[str] = Field([], description="Devices that share the frames.")
     options: dict[str, Any] = Field({}, description="Options of the backend.")
 
     @field_validator("device", mode="before")
@@ -56,6 +58,7 @@ class Detector(Stage):
     inputs: ClassVar[Mapping[str, str]] = {"tensor": "tensors"}
     outputs: ClassVar[Mapping[str, str]] = {"outputs": "tensors"}
     options = DetectorOptions
+    is_stateless = True
 
 
 class Area(BaseModel):

@@ -160,6 +160,16 @@ class Step(Stage):
         np.add(array, 1, out=outputs["n"].tensor("n", array.shape))
 
 
+class Shared(Step):
+    """A step whose frames several workers may share; odd numbers take longer."""
+
+    is_stateless = True
+
+    def process(self, inputs: Inputs, outputs: Outputs) -> None:
+        self.clock.wait(0.001 * (int(inputs["n"].tensors["n"][0]) % 2))
+        super().process(inputs, outputs)
+
+
 class Fork(Stage):
     """Passes its input on, on two outputs of which one may go unread."""
 
@@ -210,6 +220,12 @@ class AsyncStep(AsyncStage):
             done(None)
 
         threading.Timer(delay_s, work).start()
+
+
+class AsyncShared(AsyncStep):
+    """The same, for several workers."""
+
+    is_stateless = True
 
 
 class Found(Stage):

@@ -91,6 +91,7 @@ class DetectionFilter(Stage):
     inputs: ClassVar[Mapping[str, str]] = {"detections": "detections"}
     outputs: ClassVar[Mapping[str, str]] = {"detections": "detections"}
     options: ClassVar[type[StageOptions]] = DetectionFilterOptions
+    is_stateless = True
     settings: DetectionFilterOptions
 
     @classmethod

@@ -101,6 +101,7 @@ class DetectionPostprocess(Stage):
     inputs: ClassVar[Mapping[str, str]] = {"raw": "tensors"}
     outputs: ClassVar[Mapping[str, str]] = {"detections": "detections"}
     options: ClassVar[type[StageOptions]] = DetectionOptions
+    is_stateless = True
     settings: DetectionOptions
 
     @classmethod

@@ -69,6 +69,7 @@ class PosePostprocess(Stage):
     inputs: ClassVar[Mapping[str, str]] = {"raw": "tensors"}
     outputs: ClassVar[Mapping[str, str]] = {"poses": "poses"}
     options: ClassVar[type[StageOptions]] = PoseOptions
+    is_stateless = True
     settings: PoseOptions
 
     @classmethod

@@ -21,8 +21,8 @@ from edgert.stages.base import (
     StageOptions,
 )
 from edgert.stages.geometry import compose
-from edgert.stages.infer import InferOptions
 from edgert.stages.infer_check import BYTE_INPUTS
+from edgert.stages.infer_options import InferOptions
 from edgert.stages.preprocess.geometry import Resize
 from edgert.stages.preprocess.target import Target, find_model, resolve
 from edgert.tensor import PIXEL_FORMATS, PortSpec, TensorSpec
@@ -111,6 +111,7 @@ class ImagePreprocess(Stage):
     inputs: ClassVar[Mapping[str, str]] = {"image": "image"}
     outputs: ClassVar[Mapping[str, str]] = {"tensor": "tensors"}
     options: ClassVar[type[StageOptions]] = ImagePreprocessOptions
+    is_stateless = True
     settings: ImagePreprocessOptions
 
     @classmethod

@@ -49,9 +49,9 @@ def test_what_is_kept_aside_comes_on_top() -> None:
     assert slots_of([edge(depth=50)], 1, None) == 1 + 50 + 1
 
 
-def test_a_join_may_hold_every_frame_in_flight() -> None:
-    assert held_by(1, joined_ports=2, in_flight=4, streams=3) == 12
-    assert held_by(3, joined_ports=1, in_flight=4, streams=3) == 3
+def test_who_waits_for_others_may_hold_every_frame_in_flight() -> None:
+    assert held_by(1, in_flight=4, streams=3, waits=True) == 12
+    assert held_by(3, in_flight=4, streams=3, waits=False) == 3
 
 
 def test_images_of_several_sizes_merge() -> None:

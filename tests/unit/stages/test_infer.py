@@ -9,8 +9,9 @@ from edgert.errors import DeviceError, ModelError, PipelineError, RunError
 from edgert.models.reader import Models
 from edgert.stages.base import PlanContext
 from edgert.stages.harness import opened
-from edgert.stages.infer import Infer, InferOptions
+from edgert.stages.infer import Infer
 from edgert.stages.infer_check import refuse_other_inputs
+from edgert.stages.infer_options import InferOptions
 from edgert.tensor import FrameHeader, PortSpec, TensorSpec
 from tests import models
 

@@ -14,7 +14,8 @@ from edgert.models.describe import ImageInput
 from edgert.models.reader import Models
 from edgert.stages.base import PlanContext, StageOptions
 from edgert.stages.harness import StageRun, opened
-from edgert.stages.infer import Infer, InferOptions
+from edgert.stages.infer import Infer
+from edgert.stages.infer_options import InferOptions
 from edgert.stages.preprocess.image import ImagePreprocess, ImagePreprocessOptions
 from edgert.tensor import FrameHeader, PortSpec, TensorSpec, image_port
 from tests import models

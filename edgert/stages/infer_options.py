@@ -1,0 +1,70 @@
+"""What a pipeline file may say of a stage that runs a model."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from edgert.pipeline.spec import refusal
+from edgert.stages.base import StageOptions
+from edgert.stages.infer_requests import MOST
+
+
+class InferOptions(StageOptions):
+    """Options of ``infer``."""
+
+    model: str = Field(description="Name in the catalog, path, or URL of the model.")
+    shape: dict[str, list[int]] = Field(
+        default={},
+        description="Sizes of inputs the model leaves open: `{image_tensor: [1, 300, 300, 3]}`.",
+    )
+    device: str | list[str] = Field(
+        default=["CPU"],
+        description="Devices in the order in which they are tried; a runtime may be named: "
+        "`[openvino:NPU, CPU]`.",
+    )
+    balance: list[str] = Field(
+        default=[],
+        description="Devices that share the frames, a worker each, instead of `device`: "
+        "`[GPU, CPU]`. Each frame goes to the one that is expected to finish it first.",
+    )
+    fallback: Literal["allow", "forbid"] = Field(
+        default="allow",
+        description="`forbid`: only the first device will do, otherwise the run does not start.",
+    )
+    requests: Annotated[int, Field(ge=1, le=MOST)] | Literal["auto"] = Field(
+        default="auto",
+        description="Inferences in flight at once; `auto`: one more than the device computes.",
+    )
+    precision: Literal["f32", "device"] = Field(
+        default="f32",
+        description="`f32`: as exact as the device can; `device`: what the device likes best.",
+    )
+    options: dict[str, Any] = Field(
+        default={},
+        description="Options of the runtimes' own; those of one runtime or device stand under its "
+        "name: `{openvino: {...}, 'emulated:NPU': {...}}`.",
+    )
+    max_output: dict[str, list[int]] = Field(
+        default={},
+        description="Largest shape of outputs that the model leaves open: `{boxes: [300, 4]}`.",
+    )
+
+    @property
+    def devices(self) -> list[str]:
+        """The devices in the order in which they are tried; all that share the frames."""
+        if self.balance:
+            return list(self.balance)
+        return [self.device] if isinstance(self.device, str) else list(self.device)
+
+    @model_validator(mode="after")
+    def _one_way_to_name_devices(self) -> Self:
+        if self.balance and "device" in self.model_fields_set:
+            fault = "it names devices both by 'device' and by 'balance'"
+            raise refusal(
+                fault, "Remove 'device': each device of 'balance' has a worker of its own"
+            )
+        if len(self.balance) == 1:
+            raise refusal("'balance' has one device", "Name two or more, or write 'device'")
+        return self

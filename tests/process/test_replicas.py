@@ -1,0 +1,121 @@
+"""Stages that run as several workers: order, counts, joins, deaths; devices that share frames."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from edgert.backends.registry import is_installed
+from edgert.runtime.run import RunOptions
+from tests.process.runs import assert_adds_up, load, run, started, write_pipeline
+from tests.process.tensors import inferring
+from tests.process.test_flow import rows, write
+
+pytestmark = pytest.mark.process
+
+
+def shared(source: Any, kind: str = "Shared", **keys: Any) -> dict[str, Any]:
+    return {"kind": kind, "inputs": {"n": source}, **keys}
+
+
+@pytest.mark.parametrize("kind", ["Shared", "AsyncShared"])
+def test_frames_of_several_streams_stay_in_order(tmp_path: Path, kind: str) -> None:
+    stages = {
+        "left": {"kind": "Numbers", "count": 120, "lose": [3, 50]},
+        "right": {"kind": "Numbers", "count": 70},
+        "one": shared(["left.n", "right.n"], kind, replicas=3, lose=[11, 12, 69]),
+        "out": write(tmp_path, "one.n"),
+    }
+    summary = load(tmp_path, stages).run()
+    assert_adds_up(msgspec.to_builtins(summary))
+    lost = {0: {3, 50, 11, 12, 69}, 1: {11, 12, 69}}
+    assert rows(tmp_path / "out.txt") == {
+        stream: [n for n in range(count) if n not in lost[stream]]
+        for stream, count in enumerate((120, 70))
+    }
+    shares = [summary.stages[f"one.{n}"] for n in (1, 2, 3)]
+    assert sum(share.frames for share in shares) == summary.frames["processed"] == 115 + 67
+    assert sum(share.lost for share in shares) == 6
+    assert all(share.frames for share in shares)
+    assert len({share.pid for share in shares}) == 3
+
+
+def test_replicas_behind_replicas_and_a_join_behind_them(tmp_path: Path) -> None:
+    stages = {
+        "src": {"kind": "Numbers", "count": 100},
+        "one": shared("src.n", replicas=2, filter=[7, 8]),
+        "two": shared("one.n", "AsyncShared", replicas=3),
+        "both": {
+            "kind": "Both",
+            "inputs": {"a": "two.n", "b": "src.n"},
+            "path": str(tmp_path / "both.txt"),
+        },
+        "out": write(tmp_path, "two.n"),
+    }
+    summary = load(tmp_path, stages, in_flight=3).run()
+    assert_adds_up(msgspec.to_builtins(summary))
+    assert summary.frames["processed"] == 100
+    kept = [n for n in range(100) if n not in (7, 8)]
+    assert (tmp_path / "both.txt").read_text().splitlines() == [f"0 {n} {n + 2} {n}" for n in kept]
+    assert rows(tmp_path / "out.txt") == {0: kept}
+
+
+def test_one_frame_in_flight_and_a_duration(tmp_path: Path) -> None:
+    stages = {
+        "src": {"kind": "Numbers", "count": 10**9},
+        "one": shared("src.n", replicas=2),
+        "out": write(tmp_path, "one.n"),
+    }
+    summary = load(tmp_path, stages, in_flight=1).run(RunOptions(duration_s=0.3))
+    assert 0 < summary.frames["processed"] == summary.frames["read"]
+    assert rows(tmp_path / "out.txt")[0] == list(range(summary.frames["read"]))
+
+
+def test_a_replica_that_dies_ends_the_run_and_loses_its_own_frames(tmp_path: Path) -> None:
+    stages = {
+        "src": {"kind": "Numbers", "count": 10**6},
+        "one": shared("src.n", replicas=2, die_at=100),
+        "out": write(tmp_path, "one.n"),
+    }
+    code, _, err, summary = run(write_pipeline(tmp_path, stages))
+    assert code == 1
+    assert "was ended by SIGKILL" in err
+    assert "while it ran stage one." in err
+    assert "did not drain" not in err
+    assert_adds_up(summary)
+    assert 1 <= summary["frames"]["lost"] < 20  # it is given three more at most, once they are lost
+    written = rows(tmp_path / "out.txt")[0]
+    assert written == sorted(set(written))
+    assert len(written) == summary["frames"]["processed"]
+
+
+def test_each_replica_is_a_process_of_its_name(tmp_path: Path) -> None:
+    stages = {
+        "src": {"kind": "Numbers", "count": 10**9},
+        "one": shared("src.n", replicas=2),
+        "out": write(tmp_path, "one.n"),
+    }
+    with started(write_pipeline(tmp_path, stages)) as running:
+        running.wait_workers("src", "one.1", "one.2", "out")
+        running.process.terminate()
+        assert running.wait_end()[0] == 0
+
+
+@pytest.mark.skipif(not is_installed("openvino"), reason="openvino is not installed")
+def test_devices_share_frames_by_their_speed(tmp_path: Path) -> None:
+    options = {"emulated:NPU": {"latency_ms": 4}, "emulated:NPU.1": {"latency_ms": 12}}
+    devices = ["emulated:NPU", "emulated:NPU.1"]
+    stages = inferring(tmp_path, 200, balance=devices, options=options, requests=2)
+    code, _, err, summary = run(write_pipeline(tmp_path, stages, in_flight=6))
+    assert code == 0, err
+    assert_adds_up(summary)
+    assert summary["frames"]["processed"] == 200
+    actual = {stage: device["actual"] for stage, device in summary["devices"].items()}
+    assert actual == {"detector.1": devices[0], "detector.2": devices[1]}
+    fast, slow = (summary["stages"][f"detector.{n}"]["frames"] for n in (1, 2))
+    assert fast > 1.5 * slow > 0
+    sequences = [int(line.split()[0]) for line in (tmp_path / "out.txt").read_text().splitlines()]
+    assert sequences == list(range(200))
