@@ -62,6 +62,8 @@ class CompileRequest(msgspec.Struct, frozen=True):
         cache_dir: Folder for compiled models; empty for none. A bad cache is never fatal.
         bytes: Inputs that are given as u8 of the model's own shape. The conversion is compiled into
             the model, and the session's ``inputs`` show u8 for them.
+        whole: Refuse where the device does not take the whole model; otherwise the CPU may compute
+            what it leaves, and ``DeviceReport.placed`` says how much it took.
     """
 
     path: str
@@ -73,6 +75,7 @@ class CompileRequest(msgspec.Struct, frozen=True):
     options: dict[str, Any] = {}
     cache_dir: str = ""
     bytes: dict[str, ByteInput] = {}
+    whole: bool = False
 
     @property
     def lanes(self) -> int:

@@ -8,24 +8,24 @@ from typing import Any
 
 import msgspec
 
+from edgert.backends import onnxruntime_providers as providers
 from edgert.backends.base import CompileRequest, DeviceReport, Signature
 from edgert.backends.binding import refuse_open_inputs
 from edgert.backends.onnxruntime_graph import read_graph
-from edgert.backends.onnxruntime_runtime import native, ort
+from edgert.backends.onnxruntime_providers import CPU, Provider
+from edgert.backends.onnxruntime_runtime import RAISED, native, ort, reason
 from edgert.backends.onnxruntime_session import OnnxRuntimeSession
-from edgert.backends.options import read_options
+from edgert.backends.options import as_text, read_options
+from edgert.backends.placement import landed
 from edgert.errors import DeviceError, ModelError
 from edgert.tensor import DTYPES, TensorSpec
 
-_CPU = "CPUExecutionProvider"
-_SUFFIX = "ExecutionProvider"
-# Calls a service in the cloud: compiled into every build, and no device of this machine.
-_NO_DEVICES = ("AzureExecutionProvider",)
 _QUIET = 4  # every error is raised too: its log would say it twice
 _OTHER_NAMES = {"float32": "float", "float64": "double"}
 _ELEMENTS = {f"tensor({_OTHER_NAMES.get(name, name)})": ours for ours, name in DTYPES.items()}
 _OPTIMISATION = {
     "all": ort.GraphOptimizationLevel.ORT_ENABLE_ALL,
+    "extended": ort.GraphOptimizationLevel.ORT_ENABLE_EXTENDED,
     "basic": ort.GraphOptimizationLevel.ORT_ENABLE_BASIC,
     "off": ort.GraphOptimizationLevel.ORT_DISABLE_ALL,
 }
@@ -36,29 +36,26 @@ _MODEL_ERRORS = (
     native.NoModel,
     native.NoSuchFile,
 )
-_DEVICE_ERRORS = (
-    native.EPFail,
-    native.EngineError,
-    native.Fail,
-    native.NotImplemented,
-    native.RuntimeException,
-    RuntimeError,
-    ValueError,
-)
 
 
 class OnnxRuntimeOptions(msgspec.Struct, frozen=True):
     """Options of this backend.
 
     Attributes:
-        optimisation: Of the graph: ``all``, ``basic`` or ``off``.
+        optimisation: Of the graph: ``all``, ``extended``, ``basic`` or ``off``.
         spinning: Whether idle threads burn CPU time to wake up sooner.
-        provider: Options of the execution provider's own, as strings.
+        arena: Whether memory of intermediate results is kept between inferences.
+        provider: Options of the execution provider's own.
+        provider_library: Path of a plug-in's library.
+        provider_name: What that library calls its provider, where it is not called as the device.
     """
 
     optimisation: str = "all"
     spinning: bool = False
-    provider: dict[str, str] = {}
+    arena: bool = True
+    provider: dict[str, str | int | float | bool] = {}
+    provider_library: str = ""
+    provider_name: str = ""
 
 
 class OnnxRuntimeBackend:
@@ -71,53 +68,77 @@ class OnnxRuntimeBackend:
         return f"onnxruntime {ort.__version__}"
 
     def devices(self) -> tuple[str, ...]:
-        """Execution providers of this build by their short names, CPU last."""
-        here = [name for name in ort.get_available_providers() if name not in _NO_DEVICES]
-        return tuple(name.removesuffix(_SUFFIX) for name in here)
+        """Execution providers by their short names: plug-ins first, CPU last."""
+        return providers.names()
 
     def signature(self, path: str, shapes: Mapping[str, list[int]]) -> Signature:
         """Read a model's inputs and outputs after fixing ``shapes``."""
-        options = _session_options(OnnxRuntimeOptions(optimisation="basic"), 1)
+        config = _session_options(OnnxRuntimeOptions(optimisation="basic"), 1)
         graph = read_graph(path, shapes, {})
-        session = _open(path, graph.source, options, _CPU, f"model {Path(path).name!r}", {})
-        return _signature_of(session, path)
+        place = f"model {Path(path).name!r}"
+        return _signature_of(_open(path, graph.source, config, Provider(CPU), place, {}), path)
 
     def compile(self, request: CompileRequest) -> OnnxRuntimeSession:
-        """Compile a model for one execution provider and prove that it runs there alone."""
+        """Compile a model for one execution provider and prove what it took."""
         place = f"{self.name}:{request.device}"
-        provider = self._provider(request.device, place)
-        options = read_options(OnnxRuntimeOptions, request.options, place)
-        if options.optimisation not in _OPTIMISATION:
-            raise DeviceError(
-                f"{place}, options, optimisation",
-                f"there is no {options.optimisation!r}",
-                f"One of: {', '.join(_OPTIMISATION)}",
-            )
+        options = _options(request, place)
+        provider = providers.find(
+            request.device, place, options.provider_library, options.provider_name
+        )
         config = _session_options(options, request.threads_per_lane)
-        if provider != _CPU:
-            config.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+        is_cpu = provider.name == CPU
+        if not is_cpu:
+            _let_it_tell(config, whole=request.whole)
         graph = read_graph(request.path, request.shapes, request.bytes)
-        session = _open(request.path, graph.source, config, provider, place, options.provider)
-        if session.get_providers()[0] != provider:
-            landed = ", ".join(session.get_providers())
-            raise DeviceError(place, f"ONNX Runtime would run it on {landed} instead")
+        given = provider.options(as_text(options.provider), exact=request.precision == "f32")
+        session = _open(request.path, graph.source, config, provider, place, given)
         signature = _signature_of(session, request.path)
         refuse_open_inputs(Path(request.path).name, signature.inputs)
-        actual = f"{self.name}:{provider.removesuffix(_SUFFIX)}"
         own = msgspec.structs.replace(signature, inputs={**signature.inputs, **graph.own})
-        report = DeviceReport(place, actual, _precision_of(provider, own), self.version())
-        lanes = request.lanes if provider == _CPU else request.requests
+        report = self._report(session, provider, request, own)
+        lanes = request.lanes if is_cpu else request.requests
         return OnnxRuntimeSession(session, signature, report, request.requests, lanes)
 
-    def _provider(self, device: str, place: str) -> str:
-        wanted = device.lower().removesuffix(_SUFFIX.lower())
-        for name in self.devices():
-            if name.lower() == wanted:
-                return f"{name}{_SUFFIX}"
-        here = ", ".join(self.devices())
-        raise DeviceError(
-            place, f"there is no execution provider {device!r} here", f"This build has: {here}"
+    def _report(
+        self, session: Any, provider: Provider, request: CompileRequest, own: Signature
+    ) -> DeviceReport:
+        place = f"{self.name}:{request.device}"
+        if session.get_providers()[0] != provider.name:
+            there = ", ".join(session.get_providers())
+            raise DeviceError(place, f"ONNX Runtime would run it on {there} instead")
+        if provider.name == CPU:
+            actual = f"{self.name}:{provider.short}"
+            return DeviceReport(place, actual, _precision_on_cpu(own), self.version())
+        found = provider.placement(session)
+        # Where it does not tell, ONNX Runtime itself has refused a model that is split.
+        name = f"{provider.short} (emulated)" if provider.is_emulated else provider.short
+        took = name if found is None else landed(found, name, place, whole=request.whole)
+        return DeviceReport(
+            place,
+            f"{self.name}:{took}",
+            "unknown",
+            ", ".join(filter(None, [self.version(), provider.version])),
+            emulated=provider.is_emulated,
+            placed="" if found is None else str(found),
         )
+
+
+def _options(request: CompileRequest, place: str) -> OnnxRuntimeOptions:
+    options = read_options(OnnxRuntimeOptions, request.options, place)
+    if options.optimisation not in _OPTIMISATION:
+        raise DeviceError(
+            f"{place}, options, optimisation",
+            f"there is no {options.optimisation!r}",
+            f"One of: {', '.join(_OPTIMISATION)}",
+        )
+    return options
+
+
+def _let_it_tell(config: Any, *, whole: bool) -> None:
+    """Let ONNX Runtime say which provider took which node, and refuse a split where it must."""
+    config.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
+    if whole or not providers.TELLS_PLACEMENT:
+        config.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
 
 
 def _session_options(options: OnnxRuntimeOptions, threads: int) -> Any:
@@ -126,17 +147,18 @@ def _session_options(options: OnnxRuntimeOptions, threads: int) -> Any:
     config.intra_op_num_threads = threads
     config.inter_op_num_threads = 1
     config.graph_optimization_level = _OPTIMISATION[options.optimisation]
+    config.enable_cpu_mem_arena = options.arena
     config.add_session_config_entry("session.intra_op.allow_spinning", str(int(options.spinning)))
     return config
 
 
-def _open(
+def _open(  # noqa: PLR0913  what a session of ONNX Runtime's own is made of
     path: str,
     source: str | bytes,
     config: Any,
-    provider: str,
+    provider: Provider,
     place: str,
-    provider_options: Mapping[str, str],
+    options: Mapping[str, str],
 ) -> Any:
     model = f"model {Path(path).name!r}"
     if source != path:
@@ -145,16 +167,11 @@ def _open(
             "session.model_external_initializers_file_folder_path", str(Path(path).parent)
         )
     try:
-        return ort.InferenceSession(
-            source,
-            config,
-            providers=[(provider, dict(provider_options))],
-            enable_fallback=0,
-        )
+        return provider.session(source, config, options)
     except _MODEL_ERRORS as error:
         fault = f"ONNX Runtime cannot read it: {reason(error)}"
         raise ModelError(model, fault, "Fetch or convert it again") from error
-    except _DEVICE_ERRORS as error:
+    except RAISED as error:
         raise DeviceError(place, f"it refuses the model: {reason(error)}") from error
 
 
@@ -174,13 +191,7 @@ def _spec_of(value: Any, path: str) -> TensorSpec:
     return TensorSpec(dtype, tuple(sizes))
 
 
-def _precision_of(provider: str, signature: Signature) -> str:
-    # ONNX Runtime's CPU provider computes in the graph's own types; others do not say.
-    found = {spec.dtype for spec in (*signature.inputs.values(), *signature.outputs.values())}
-    return "f32" if provider == _CPU and found == {"f32"} else "unknown"
-
-
-def reason(error: Exception) -> str:
-    """Return what an error of ONNX Runtime says, without its code."""
-    said = str(error).strip().rpartition("] : ")[2] or type(error).__name__
-    return " ".join(said.split())[:400].rstrip(".")
+def _precision_on_cpu(own: Signature) -> str:
+    # The CPU computes in the graph's own types; other providers do not say.
+    found = {spec.dtype for spec in (*own.inputs.values(), *own.outputs.values())}
+    return "f32" if found == {"f32"} else "unknown"

@@ -8,20 +8,12 @@ from typing import Any
 from edgert.backends.base import DeviceReport, Done, Fit, Signature, Targets, Tensors
 from edgert.backends.binding import open_names, ports, write_open
 from edgert.backends.lanes import Lanes
-from edgert.backends.onnxruntime_runtime import native
+from edgert.backends.onnxruntime_runtime import RAISED, reason
 from edgert.errors import FrameLostError, RunError
 from edgert.transport.address import Array
 
 # One binding for each pair of slots that meet; whoever brings ever new arrays gets new ones.
 MAX_BINDINGS = 1024
-_RUN_ERRORS = (
-    native.EPFail,
-    native.Fail,
-    native.InvalidArgument,
-    native.NotImplemented,
-    native.RuntimeException,
-    RuntimeError,
-)
 
 _Open = dict[str, Array | Fit]
 _Job = tuple[Any, _Open]
@@ -83,9 +75,8 @@ class OnnxRuntimeSession:
                 self._copy_open(binding, targets)
         except FrameLostError as lost:
             return lost.with_traceback(None)
-        except _RUN_ERRORS as failed:
-            said = " ".join(str(failed).split())[:400]
-            return RunError(self.device.actual, f"an inference failed: {said}")
+        except RAISED as failed:
+            return RunError(self.device.actual, f"an inference failed: {reason(failed)}")
         return None
 
     def _copy_open(self, binding: Any, targets: _Open) -> None:

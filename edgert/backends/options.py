@@ -37,6 +37,14 @@ def read_options(kind: type[Options], given: Mapping[str, Any], place: str) -> O
         raise DeviceError(f"{place}, options", str(error)) from error
 
 
+def as_text(options: Mapping[str, Any]) -> dict[str, str]:
+    """Return options as plug-ins and delegates take them: texts, ``true`` and ``false``."""
+    return {
+        key: str(value).lower() if isinstance(value, bool) else str(value)
+        for key, value in options.items()
+    }
+
+
 def unknown_option(key: str, known: Collection[str], place: str) -> DeviceError:
     """Return the error that names the near miss, or every option there is."""
     near = difflib.get_close_matches(key.lower(), [name.lower() for name in known], 1)

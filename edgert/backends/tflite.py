@@ -13,7 +13,8 @@ from edgert.backends.base import CompileRequest, DeviceReport, Signature
 from edgert.backends.binding import refuse_open_inputs
 from edgert.backends.byte_input import with_bytes
 from edgert.backends.options import read_options
-from edgert.backends.tflite_delegates import Delegate, Placement
+from edgert.backends.placement import landed
+from edgert.backends.tflite_delegates import Delegate
 from edgert.backends.tflite_model import (
     allocate,
     fix_shapes,
@@ -80,7 +81,7 @@ class TfliteBackend:
         own = signature_of(pool[0], request.shapes, request.path, allocated=True)
         seen = with_bytes(own, request.bytes, Path(request.path).name)
         precision = "unknown" if delegate else _precision_on_cpu(own, request.path)
-        report = self._report(pool[0], request.device, delegate, precision)
+        report = self._report(pool[0], request, delegate, precision)
         return TfliteSession(pool, own, seen, request.bytes, report, request.requests)
 
     def _delegate(self, device: str, place: str) -> Delegate | None:
@@ -97,15 +98,16 @@ class TfliteBackend:
         return found
 
     def _report(
-        self, interpreter: Any, device: str, delegate: Delegate | None, precision: str
+        self, interpreter: Any, request: CompileRequest, delegate: Delegate | None, precision: str
     ) -> DeviceReport:
+        device = request.device
         place = f"{self.name}:{device}"
         if delegate is None:
             actual = f"{self.name}:{_CPU}"
             requested = actual if device.upper() == _CPU else place
             return DeviceReport(requested, actual, precision, self.version())
         found = delegates.placement(interpreter)
-        actual = f"{self.name}:{_landed(found, device, place)}"
+        actual = f"{self.name}:{landed(found, device, place, whole=request.whole)}"
         placed = "unknown" if found is None else str(found)
         return DeviceReport(place, actual, precision, self.version(), placed=placed)
 
@@ -136,18 +138,6 @@ def _interpreter(
     except ERRORS as error:
         raise DeviceError(place, f"it refuses the model: {reason(error)}") from error
     return interpreter
-
-
-def _landed(found: Placement | None, device: str, place: str) -> str:
-    if found is None:
-        return "unknown"
-    if not found.taken:
-        raise DeviceError(
-            place,
-            f"the delegate took none of the model's {found.of} operators",
-            "Is the model made for it (quantised, compiled)",
-        )
-    return device if found.taken == found.of else f"{device},{_CPU}"
 
 
 def _precision_on_cpu(own: Signature, path: str) -> str:

@@ -9,6 +9,8 @@ from typing import Any
 
 import msgspec
 
+from edgert.backends.options import as_text
+from edgert.backends.placement import Placement
 from edgert.backends.tflite_runtime import ERRORS, lite, reason
 from edgert.errors import DeviceError
 
@@ -46,17 +48,6 @@ DELEGATES = {
 }
 
 
-class Placement(msgspec.Struct, frozen=True):
-    """How many of a model's operators a delegate took."""
-
-    taken: int
-    of: int
-
-    def __str__(self) -> str:
-        """Return it as the report has it."""
-        return f"{self.taken} of {self.of} operators"
-
-
 def find(device: str) -> Delegate | None:
     """Return the delegate that a device means; None for a name that means none."""
     if device.startswith(EXTERNAL):
@@ -80,7 +71,7 @@ def load(delegate: Delegate, options: Mapping[str, Any], place: str) -> Any:
     """
     _require(delegate, place)
     try:
-        return lite.load_delegate(delegate.library, _as_text(options))
+        return lite.load_delegate(delegate.library, as_text(options))
     except ERRORS as error:
         raise DeviceError(
             place, f"its library {delegate.library} refuses: {reason(error)}", delegate.mend
@@ -140,10 +131,3 @@ def _require(delegate: Delegate, place: str) -> None:
         raise DeviceError(place, said, delegate.mend) from error
     if not hasattr(library, _ENTRY):
         raise DeviceError(place, f"{delegate.library} is no delegate: it has no {_ENTRY}")
-
-
-def _as_text(options: Mapping[str, Any]) -> dict[str, str]:
-    return {
-        key: str(value).lower() if isinstance(value, bool) else str(value)
-        for key, value in options.items()
-    }

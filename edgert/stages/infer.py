@@ -190,6 +190,7 @@ class Infer(AsyncStage):
                 options=options_for(settings.options, runtime, device),
                 cache_dir=cache_dir,
                 bytes=msgspec.convert(file["bytes"], dict[str, ByteInput]),
+                whole=settings.fallback == "forbid",
             )
         )
         try:

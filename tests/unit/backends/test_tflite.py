@@ -106,6 +106,16 @@ def test_a_delegate_that_takes_nothing_is_not_where_it_runs(chain: Path, taker: 
     refused(chain, "took none of the model's 2 operators", device=taker)
 
 
+def test_a_delegate_that_has_to_take_all_and_does_not_is_refused(chain: Path, taker: str) -> None:
+    refused(
+        chain,
+        "took only 1 of 2 operators of the model. Write 'fallback: allow'",
+        device=taker,
+        options=taking(MUL),
+        whole=True,
+    )
+
+
 @pytest.mark.parametrize("requests", [1, 2])
 @pytest.mark.parametrize(
     ("codes", "actual", "placed"),
