@@ -78,13 +78,14 @@ class Device:
     def _work(self, lanes: Lanes) -> None:
         # The kernel may wake a sleeper 50 us late to save power: not this thread.
         ctypes.CDLL(None).prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0)
-        while (job := self._jobs.get()) is not None:
+        take, reserve, duration, end = self._jobs.get, lanes.reserve, self._duration, self._end
+        while (job := take()) is not None:
             number, began_s, outputs, done = job
-            left_s = lanes.reserve(began_s, self._duration(number)) - time.monotonic()
+            left_s = reserve(began_s, duration(number)) - time.monotonic()
             if left_s > 0:
                 time.sleep(left_s)
             try:
-                error = self._end(number, outputs)
+                error = end(number, outputs)
             except OSError as failed:  # of the device's folder
                 error = RunError(self._place, f"an inference failed: {failed}")
             # The caller has its memory back from here on.

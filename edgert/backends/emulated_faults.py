@@ -43,6 +43,7 @@ class Faulty:
         self._gone = folder / f"{stem}.gone"
         self._struck = folder / f"{stem}.struck"
         self._is_ours = False
+        self._is_gone = False
 
     def open(self) -> None:
         """Do at compile what is asked for.
@@ -67,10 +68,11 @@ class Faulty:
         strikes: list[tuple[int | None, Strike]] = [
             (faults.die_after, _die),
             (faults.hang_after, _hang),
-            (faults.gone_after, self._disappear),
             (faults.error_after, self._failing(f"error_after: {faults.error_after}")),
         ]
         steps = [self._from(after, strike) for after, strike in strikes if after is not None]
+        if faults.gone_after is not None:
+            steps.append(self._gone_from(faults.gone_after))
         if faults.errors_every is not None:
             steps.append(self._every(faults.errors_every))
         return steps
@@ -103,9 +105,19 @@ class Faulty:
         said = f"an inference failed: it was asked for ({asked})"
         return lambda: RunError(self._place, said)
 
-    def _disappear(self) -> RunError:
-        _claim(self._gone)
-        return RunError(self._place, "an inference failed: the device is gone")
+    def _gone_from(self, after: int) -> Step:
+        """Return what loses the device after its time, or when another worker has lost it."""
+
+        def lose(n: int, _: Targets) -> RunError | None:
+            if not self._is_gone and not self._gone.exists():
+                if n < after or not self._may_strike():
+                    return None
+                _claim(self._gone)
+            # Where it is put back it comes for those who open it anew.
+            self._is_gone = True
+            return RunError(self._place, "an inference failed: the device is gone")
+
+        return lose
 
     def _may_strike(self) -> bool:
         """Return whether a fault may come: always, or in the first process that gets here."""

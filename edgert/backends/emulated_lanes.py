@@ -11,11 +11,11 @@ processes do where they name the same folder, in which one file has the end of e
 from __future__ import annotations
 
 import fcntl
-import heapq
 import mmap
 import os
 import threading
 import weakref
+from heapq import heapreplace
 from pathlib import Path
 
 import numpy as np
@@ -35,9 +35,11 @@ class OwnLanes:
 
     def reserve(self, began_s: float, duration_s: float) -> float:
         """Return when an inference ends that was asked for at ``began_s``."""
+        ends_s = self._ends_s
         with self._lock:
-            end_s = max(began_s, self._ends_s[0]) + duration_s
-            heapq.heapreplace(self._ends_s, end_s)
+            free_s = ends_s[0]
+            end_s = (began_s if began_s > free_s else free_s) + duration_s  # max() costs a call
+            heapreplace(ends_s, end_s)
         return end_s
 
 

@@ -7,8 +7,8 @@ import weakref
 from collections.abc import Mapping
 from functools import partial
 from itertools import count
+from typing import Any
 
-import numpy as np
 from msgspec.structs import replace
 
 from edgert.backends.base import DeviceReport, Done, Session, Targets, Tensors
@@ -51,11 +51,10 @@ class ReplayingSession:
         """Begin one inference on the caller's memory."""
         for port in self._inputs:
             port.address(inputs)
+        arrays: Mapping[str, Any] = outputs
         for port, result in self._results:
             port.address(outputs)
-            array = outputs[port.name]
-            if isinstance(array, np.ndarray):
-                self._write(array, result)
+            self._write(arrays[port.name], result)
         self._device.finish(time.monotonic(), outputs, done)
 
     def close(self) -> None:

@@ -75,7 +75,10 @@ def test_it_hangs(tmp_path: Path) -> None:
 
 
 def test_another_device_does_it_where_one_refuses(tmp_path: Path) -> None:
-    options = {"emulated:NPU": {"faults": {"refuse": "the firmware is too old"}}}
+    options = {
+        "emulated": {"outputs": "computed", "latency_ms": {"min": 0.1, "max": 1}, "lanes": 2},
+        "emulated:NPU": {"faults": {"refuse": "the firmware is too old"}},
+    }
     stages = inferring(
         tmp_path, device=["emulated:NPU", "emulated:GPU", "openvino:CPU"], options=options
     )
@@ -84,6 +87,8 @@ def test_another_device_does_it_where_one_refuses(tmp_path: Path) -> None:
     device = summary["devices"]["detector"]
     assert device["actual"] == "emulated:GPU"
     assert device["refused"] == {"emulated:NPU": "it refuses the model: the firmware is too old"}
+    lines = (tmp_path / "out.txt").read_text().splitlines()
+    assert lines == [f"{n} {2 * n}" for n in range(40)]
 
 
 def test_it_dies_while_it_is_opened(tmp_path: Path) -> None:

@@ -111,6 +111,22 @@ def test_a_device_that_is_gone_stays_away_until_it_is_put_back(
         assert failed(session, 1) == [False]
 
 
+def test_a_device_that_is_gone_is_gone_for_all_who_have_it_open(
+    doubling: Path, tmp_path: Path
+) -> None:
+    state = tmp_path / "state"
+    with (
+        opened(doubling, state, gone_after=1) as session,
+        opened(doubling, state, gone_after=9) as other,
+    ):
+        assert failed(other, 2) == [False, False]
+        assert failed(session, 2) == [False, True]
+        assert failed(other, 1) == [True]
+        (state / "emulated-NPU.gone").unlink()
+        assert failed(other, 1) == failed(session, 1) == [True]
+    assert not (state / "emulated-NPU.gone").exists()
+
+
 def test_a_fault_that_comes_once_stays_with_the_session_that_had_it(
     doubling: Path, tmp_path: Path
 ) -> None:
