@@ -41,17 +41,32 @@ COLOUR_MATRICES = ("bt601", "bt709", "bt2020")
 COLOUR_RANGES = ("limited", "full")
 
 
-class TensorSpec(msgspec.Struct, frozen=True):
+class Quantisation(msgspec.Struct, frozen=True):
+    """What whole numbers of a tensor stand for: ``(number - zero_point) * scale``.
+
+    Attributes:
+        scale: Of the whole tensor; never 0, which in TFLite means that it is not quantised.
+        zero_point: The number that stands for 0.
+    """
+
+    scale: float
+    zero_point: int = 0
+
+
+class TensorSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     """Element type and shape of a tensor.
 
     Attributes:
         dtype: A key of ``DTYPES``.
         shape: Size of each dimension; None where it is not known before a frame is there. On a
             port of a plan every size is known: it is the largest the tensor may have.
+        quantisation: Of a model's output of whole numbers; None where it has none, or the runtime
+            that read the model does not say it.
     """
 
     dtype: str
     shape: tuple[int | None, ...]
+    quantisation: Quantisation | None = None
 
     @property
     def is_static(self) -> bool:

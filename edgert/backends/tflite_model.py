@@ -13,7 +13,7 @@ import numpy as np
 from edgert.backends.base import Signature
 from edgert.backends.tflite_runtime import ERRORS, lite, reason
 from edgert.errors import ModelError
-from edgert.tensor import DTYPES, TensorSpec
+from edgert.tensor import DTYPES, Quantisation, TensorSpec
 
 _OURS = {theirs: ours for ours, theirs in DTYPES.items()}
 _REDUCED_PRECISION = b"reduced_precision_support"  # the key of the model's metadata
@@ -107,8 +107,20 @@ def signature_of(
     }
     return Signature(
         {name: TensorSpec(given[name], sizes[name]) for name in inputs},
-        {name: TensorSpec(made[name], results[name]) for name in outputs},
+        {
+            name: TensorSpec(made[name], results[name], _quantisation(outputs[name]))
+            for name in outputs
+        },
     )
+
+
+def _quantisation(detail: Mapping[str, Any]) -> Quantisation | None:
+    """Return the scale and zero point of a tensor that has one of each."""
+    scales = detail["quantization_parameters"]["scales"]
+    zero_points = detail["quantization_parameters"]["zero_points"]
+    if len(scales) != 1 or not scales[0]:
+        return None
+    return Quantisation(float(scales[0]), int(zero_points[0]) if len(zero_points) else 0)
 
 
 def named(details: Sequence[Mapping[str, Any]], kind: str) -> dict[str, Mapping[str, Any]]:

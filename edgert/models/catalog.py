@@ -13,14 +13,25 @@ import msgspec
 import yaml
 
 from edgert.errors import MediaError, ModelError
-from edgert.models.describe import DetectionHead, ImageInput, PoseHead, SegmentationHead
+from edgert.models.describe import (
+    ClassificationHead,
+    DetectionHead,
+    ImageInput,
+    PoseHead,
+    SegmentationHead,
+)
 from edgert.tensor import TensorSpec
 
 SAMPLE_PREFIX = "sample:"
 Sha256 = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 Bytes = Annotated[int, msgspec.Meta(gt=0)]
 # Part of an entry -> its key that names a file of the folder labels/, with one name on each line.
-NAMES_IN_FILES = {"detection": "labels", "pose": "keypoints", "segmentation": "labels"}
+NAMES_IN_FILES = {
+    "detection": "labels",
+    "pose": "keypoints",
+    "segmentation": "labels",
+    "classification": "labels",
+}
 Format = Literal["onnx", "openvino-ir", "tensorflow", "tflite"]
 
 
@@ -141,6 +152,7 @@ class ModelEntry(Item, frozen=True):
         detection: How detections come out; None for other tasks.
         pose: How poses come out; None for other tasks.
         segmentation: How masks come out; None for other tasks.
+        classification: How classes come out; None for other tasks.
     """
 
     size_bytes: Bytes
@@ -152,6 +164,7 @@ class ModelEntry(Item, frozen=True):
     detection: DetectionHead | None = None
     pose: PoseHead | None = None
     segmentation: SegmentationHead | None = None
+    classification: ClassificationHead | None = None
 
     @property
     def fixed_inputs(self) -> dict[str, TensorSpec]:

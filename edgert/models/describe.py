@@ -85,6 +85,20 @@ class SegmentationHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     labels: tuple[str, ...] = ()
 
 
+class ClassificationHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a model's output becomes classes with scores.
+
+    Attributes:
+        tensors: Role -> name of the output: scores, one for each class.
+        labels: Name of each class.
+        logits: Whether softmax has still to make probabilities of them.
+    """
+
+    tensors: dict[str, str]
+    labels: tuple[str, ...] = ()
+    logits: bool = False
+
+
 class ModelDescription(msgspec.Struct, frozen=True):
     """A model as the plan sees it.
 
@@ -100,6 +114,7 @@ class ModelDescription(msgspec.Struct, frozen=True):
         detection: How detections come out; None where nobody said.
         pose: How poses come out; None where nobody said.
         segmentation: How masks come out; None where nobody said.
+        classification: How classes come out; None where nobody said.
         licence: SPDX name; empty where not known.
     """
 
@@ -114,4 +129,5 @@ class ModelDescription(msgspec.Struct, frozen=True):
     detection: DetectionHead | None = None
     pose: PoseHead | None = None
     segmentation: SegmentationHead | None = None
+    classification: ClassificationHead | None = None
     licence: str = ""

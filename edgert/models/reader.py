@@ -109,6 +109,7 @@ class Models:
             detection=entry.detection if entry else None,
             pose=entry.pose if entry else None,
             segmentation=entry.segmentation if entry else None,
+            classification=entry.classification if entry else None,
             licence=entry.licence if entry else "",
         )
 

@@ -20,6 +20,8 @@ READ = "edgert.backends.registry:read_signature"
 TIMEOUT_S = 120.0
 log = logging.getLogger(__name__)
 
+# Raised when more is remembered, so that what an older version remembered is read anew.
+_FORM = 2
 Shapes = Mapping[str, list[int]]
 
 
@@ -55,7 +57,8 @@ class Signatures:
 
 
 def _key(model: Located, shapes: Shapes) -> str:
-    said = msgspec.json.encode([model.sha256, sorted(shapes.items()), model.format, __version__])
+    known_by = [_FORM, model.sha256, sorted(shapes.items()), model.format, __version__]
+    said = msgspec.json.encode(known_by)
     return hashlib.sha256(said).hexdigest()
 
 

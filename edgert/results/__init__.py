@@ -10,12 +10,15 @@ from typing import TypeAlias
 
 import msgspec
 
+from edgert.results.classification import ClassificationResult, ClassScore, classes_from
 from edgert.results.detection import Detection, DetectionResult, detections_from, label_of
 from edgert.results.frame import FrameResult
 from edgert.results.pose import Keypoint, Pose, PoseResult, poses_from
 from edgert.results.segmentation import MaskFrame, Segment, SegmentationResult, segments_from
 
 __all__ = [
+    "ClassScore",
+    "ClassificationResult",
     "Detection",
     "DetectionResult",
     "FrameResult",
@@ -26,6 +29,7 @@ __all__ = [
     "Result",
     "Segment",
     "SegmentationResult",
+    "classes_from",
     "decode",
     "detections_from",
     "encode_line",
@@ -34,7 +38,7 @@ __all__ = [
     "segments_from",
 ]
 
-Result: TypeAlias = DetectionResult | PoseResult | SegmentationResult
+Result: TypeAlias = DetectionResult | PoseResult | SegmentationResult | ClassificationResult
 """Every kind of result."""
 
 _encode = msgspec.json.Encoder().encode

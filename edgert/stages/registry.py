@@ -17,6 +17,9 @@ ENTRY_POINTS = "edgert.stages"
 BUILT_IN = {
     "filter.detections": "edgert.stages.filter.detections:DetectionFilter",
     "infer": "edgert.stages.infer:Infer",
+    "postprocess.classification": (
+        "edgert.stages.postprocess.classification:ClassificationPostprocess"
+    ),
     "postprocess.detection": "edgert.stages.postprocess.detection:DetectionPostprocess",
     "postprocess.pose": "edgert.stages.postprocess.pose:PosePostprocess",
     "postprocess.segmentation": "edgert.stages.postprocess.segmentation:SegmentationPostprocess",

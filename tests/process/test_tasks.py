@@ -73,3 +73,20 @@ def test_a_segmentation(
     scale = mask.shape[1] / result.width
     assert mask[int(inside[1] * scale), int(inside[0] * scale)]
     assert not mask[int(outside[1] * scale), int(outside[0] * scale)]
+
+
+def test_classes(tmp_path: Path, assets: Path) -> None:
+    pytest.importorskip("ai_edge_litert", reason="needs the extra 'tflite'")
+    model = assets / "models" / "mobilenet_v2_1.0_224_quant.tflite"
+    photos = [
+        assets / "media" / name for name in ("cat_720p.jpg", "grace_hopper.bmp", "parrot.jpg")
+    ]
+    pipeline = shipped("classify", tmp_path, photos, classifier={"model": str(model)})
+    results = list(pipeline.results())
+    best = [(result.classes[0].label, result.classes[0].class_id) for result in results]
+    assert best == [("Egyptian cat", 286), ("military uniform", 653), ("macaw", 89)]
+    for result in results:
+        scores = [one.score for one in result.classes]
+        assert 1 <= len(scores) <= 5
+        assert scores == sorted(scores, reverse=True)
+        assert 0.8 < scores[0] <= sum(scores) <= 1.01

@@ -61,7 +61,7 @@ class BoxPainter:
         self._labels: list[str] = port.attributes.get("labels", [])
         self._matrix = matrix
         self._thickness = max(2, round(height / 720) * 2)
-        self._scale = max(0.4, height / 1200)
+        self._scale = letters_for(height)
         self._colours: dict[int, Yuv] = {}
 
     def paint(self, planes: Planes, results: Sample, to_picture: Affine) -> None:
@@ -77,7 +77,8 @@ class BoxPainter:
         ):
             colour = self._colour(class_id)
             self._outline(planes, _Box(x1, y1, x2, y2), colour)
-            self._name(planes, x1, y1, f"{label_of(class_id, self._labels)} {score:.2f}", colour)
+            text = f"{label_of(class_id, self._labels)} {score:.2f}"
+            write_text(planes, (x1, y1), text, self._scale, colour)
         if "landmarks" in found:
             points = map_points(found["landmarks"], to_picture).clip(-FARTHEST, FARTHEST)
             for its_points, class_id in zip(points, classes.tolist(), strict=True):
@@ -95,23 +96,41 @@ class BoxPainter:
             for point in (points // shrink).tolist():
                 cv2.circle(plane, point, self._thickness // shrink, value, cv2.FILLED)
 
-    def _name(self, planes: Planes, left: int, top: int, text: str, colour: Yuv) -> None:
-        (width, height), below = cv2.getTextSize(text, FONT, self._scale, 1)
-        bottom = max(top, height + below)
-        left = max(0, min(left, planes[0].shape[1] - width))
-        corner = (left + width, bottom - height - below)
-        y, u, v = planes
-        cv2.rectangle(y, (left, bottom), corner, colour[0], cv2.FILLED)
-        for plane, value in ((u, colour[1]), (v, colour[2])):
-            end = (corner[0] // 2, corner[1] // 2)
-            cv2.rectangle(plane, (left // 2, bottom // 2), end, value, cv2.FILLED)
-        cv2.putText(y, text, (left, bottom - below // 2 - 1), FONT, self._scale, BLACK, 1)
-
     def _colour(self, class_id: int) -> Yuv:
         colour = self._colours.get(class_id)
         if colour is None:
             colour = self._colours[class_id] = colour_of(class_id, self._matrix)
         return colour
+
+
+def letters_for(height: int) -> float:
+    """Return the size of letters for a picture of so many rows."""
+    return max(0.4, height / 1200)
+
+
+def write_text(
+    planes: Planes, above: tuple[int, int], text: str, scale: float, colour: Yuv
+) -> None:
+    """Write a line in black on a colour, within the picture.
+
+    Args:
+        planes: y, u and v of the picture.
+        above: Where its lower left corner belongs, if there is room above.
+        text: The line.
+        scale: Size of the letters, see ``letters_for``.
+        colour: Of what it is written on.
+    """
+    left, bottom = above
+    (width, height), below = cv2.getTextSize(text, FONT, scale, 1)
+    bottom = max(bottom, height + below)
+    left = max(0, min(left, planes[0].shape[1] - width))
+    corner = (left + width, bottom - height - below)
+    y, u, v = planes
+    cv2.rectangle(y, (left, bottom), corner, colour[0], cv2.FILLED)
+    for plane, value in ((u, colour[1]), (v, colour[2])):
+        end = (corner[0] // 2, corner[1] // 2)
+        cv2.rectangle(plane, (left // 2, bottom // 2), end, value, cv2.FILLED)
+    cv2.putText(y, text, (left, bottom - below // 2 - 1), FONT, scale, BLACK, 1)
 
 
 def colour_of(class_id: int, matrix: str) -> Yuv:

@@ -8,11 +8,13 @@ from typing import Any
 
 from edgert.errors import UserError
 from edgert.results import (
+    ClassificationResult,
     DetectionResult,
     MaskFrame,
     PoseResult,
     Result,
     SegmentationResult,
+    classes_from,
     detections_from,
     poses_from,
     segments_from,
@@ -27,6 +29,7 @@ RESULT_INPUTS: Mapping[str, str] = {
     "detections?": "detections",
     "poses?": "poses",
     "segmentation?": "segmentation",
+    "classification?": "classification",
 }
 
 Head = dict[str, Any]
@@ -101,8 +104,17 @@ def _segmentation(sample: Sample, port: PortSpec, head: Head) -> SegmentationRes
     )
 
 
+def _classification(sample: Sample, port: PortSpec, head: Head) -> ClassificationResult:
+    tensors = sample.tensors
+    found = classes_from(
+        tensors["scores"].tolist(), tensors["classes"].tolist(), port.attributes.get("labels", [])
+    )
+    return ClassificationResult(**head, classes=found)
+
+
 _MAKERS: dict[str, Make] = {
     "detections": _detections,
     "poses": _poses,
     "segmentation": _segmentation,
+    "classification": _classification,
 }

@@ -22,6 +22,7 @@ from edgert.errors import StageError, UserError
 from edgert.stages.base import Inputs, StageContext
 from edgert.stages.geometry import inverse
 from edgert.stages.sink.draw import BoxPainter, Painter, Planes
+from edgert.stages.sink.draw_class import ClassPainter
 from edgert.stages.sink.draw_mask import MaskPainter
 from edgert.stages.sink.draw_pose import PosePainter
 from edgert.stages.sink.target import MEND
@@ -46,6 +47,7 @@ PAINTERS: dict[str, type[Painter]] = {
     "segmentation": MaskPainter,
     "detections": BoxPainter,
     "poses": PosePainter,
+    "classification": ClassPainter,
 }
 
 Size: TypeAlias = tuple[int, int]

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from edgert.backends.base import ByteInput, Session
-from edgert.backends.registry import backend
+from edgert.backends.registry import backend, read_signature
 from edgert.errors import DeviceError, ModelError
+from edgert.tensor import Quantisation, TensorSpec
 from tests import models
 
 pytest.importorskip("ai_edge_litert", reason="needs ai-edge-litert: it brings the schema")
@@ -197,6 +198,24 @@ def test_quantised_tensors_stay_as_the_model_has_them(tmp_path: Path) -> None:
         pass
 
 
+def test_the_scale_of_quantised_outputs_is_told(tmp_path: Path) -> None:
+    file = tflite_models.doubling(tmp_path / "m.tflite", (1, 4), "u8")
+    found = backend("tflite").signature(str(file), {})
+    assert found.inputs == {"x": TensorSpec("u8", (1, 4))}
+    assert found.outputs == {"y": TensorSpec("u8", (1, 4), Quantisation(1.0, 0))}
+    told = read_signature(str(file), {}, "tflite")["outputs"]["y"]
+    assert told == {
+        "dtype": "u8",
+        "shape": [1, 4],
+        "quantisation": {"scale": 1.0, "zero_point": 0},
+    }
+
+
+def test_floats_have_no_scale(doubling: Path) -> None:
+    (output,) = backend("tflite").signature(str(doubling), {}).outputs.values()
+    assert output.quantisation is None
+
+
 # Run apart, with a package of its own: the trap is in the library's binary, and the same words.
 TRAP = """
 def __getattr__(name):
@@ -210,7 +229,7 @@ ASK = """
 import sys
 sys.modules["ai_edge_litert"] = None
 sys.path.insert(0, sys.argv[1])
-from edgert.backends.registry import backend
+from edgert.backends.registry import backend, read_signature
 from edgert.errors import DeviceError
 try:
     print(backend("tflite").name)

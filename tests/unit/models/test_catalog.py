@@ -65,6 +65,9 @@ def test_every_model_fits_itself(entry: ModelEntry) -> None:
         assert entry.segmentation.family in ("classes", "scores", "probability")
         assert set(entry.segmentation.tensors.values()) <= set(entry.outputs)
         assert entry.segmentation.labels[0] == "background"
+    if entry.classification:
+        (output,) = (entry.outputs[name] for name in entry.classification.tensors.values())
+        assert output.shape == (1, len(entry.classification.labels))
     if entry.pose:
         assert entry.pose.family in ("movenet", "blazepose")
         assert set(entry.pose.tensors.values()) <= set(entry.outputs)

@@ -35,6 +35,12 @@ MASKS = PortSpec(
     attributes={"labels": ["background", "person", "car"]},
 )
 
+CLASSES = PortSpec(
+    "classification",
+    {"scores": TensorSpec("f32", (5,)), "classes": TensorSpec("i32", (5,))},
+    attributes={"labels": ["cat", "parrot"]},
+)
+
 
 class NoModels:
     """A model reader for stages that need no model."""
@@ -61,4 +67,12 @@ def pose(*points: tuple[float, float, float]) -> dict[str, Array]:
     return {
         "keypoints": np.array([points], np.float32),
         "scores": np.full(1, 0.75, np.float32),
+    }
+
+
+def classed(*pairs: tuple[int, float]) -> dict[str, Array]:
+    """The tensors of a frame of these classes and scores."""
+    return {
+        "classes": np.array([class_id for class_id, _ in pairs], np.int32),
+        "scores": np.array([score for _, score in pairs], np.float32),
     }

@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 from edgert.errors import StageError, UserError
-from edgert.results import PoseResult, SegmentationResult, decode
+from edgert.results import ClassificationResult, PoseResult, SegmentationResult, decode
 from edgert.stages.harness import opened
 from edgert.stages.sink.jsonl import JsonlSink
 from edgert.tensor import FrameHeader, PortSpec
 
-from .ports import DETECTIONS, MASKS, POSES, found, plan_context, pose
+from .ports import CLASSES, DETECTIONS, MASKS, POSES, classed, found, plan_context, pose
 
 
 def writing(path: object, **more: Any) -> Any:
@@ -89,6 +89,23 @@ def test_poses_are_written_as_points_with_names(tmp_path: Path) -> None:
         }
     ]
     assert isinstance(decode(path.read_bytes()), PoseResult)
+
+
+def test_classes_are_written_best_first(tmp_path: Path) -> None:
+    path = tmp_path / "out.jsonl"
+    inputs = {"classification": CLASSES}
+    with opened(JsonlSink, {"path": str(path)}, inputs, plan_context(Path())) as run:
+        run.feed({"classification": classed((1, 0.75), (7, 0.12345))})
+        run.feed({"classification": classed()})
+    first, second = path.read_bytes().splitlines()
+    said = json.loads(first)
+    assert said["task"] == "classification"
+    assert said["classes"] == [
+        {"label": "parrot", "class": 1, "score": 0.75},
+        {"label": "class 7", "class": 7, "score": 0.1235},
+    ]
+    assert isinstance(decode(first), ClassificationResult)
+    assert decode(second).classes == []
 
 
 def test_a_mask_is_written_as_runs_of_each_class(tmp_path: Path) -> None:

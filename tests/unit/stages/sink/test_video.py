@@ -16,7 +16,7 @@ from edgert.stages.sink.video import VideoSink
 from edgert.tensor import FrameHeader, PortSpec, TensorSpec, image_port
 from edgert.transport.address import Array
 
-from .ports import DETECTIONS, MASKS, POSES, found, plan_context, pose
+from .ports import CLASSES, DETECTIONS, MASKS, POSES, classed, found, plan_context, pose
 
 MS = 1_000_000
 SIZE = (96, 64)
@@ -148,6 +148,24 @@ def test_a_mask_is_laid_over_its_part_of_the_picture(tmp_path: Path) -> None:
     assert abs(y[104:, 164:] - 60).min() > 10
     assert abs(y[:96, :] - 60).max() < 5
     assert abs(y[:, :156] - 60).max() < 5
+
+
+def test_classes_are_written_one_below_the_other(tmp_path: Path) -> None:
+    size = (320, 240)
+    inputs = {"image": image_port(*size, attributes={"fps": 25.0}), "classification": CLASSES}
+    settings = {"path": str(tmp_path / "out.mp4"), "quality": 5}
+    with opened(VideoSink, settings, inputs, plan_context(tmp_path)) as run:
+        two = {"image": grey(*size), "classification": classed((1, 0.8), (7, 0.1))}
+        run.feed(two, header(0, size))
+        run.feed({"image": grey(*size), "classification": classed((1, 0.8))}, header(1, size))
+    first, second = (
+        frame.to_ndarray()[:240].astype(int) for frame in frames_of(tmp_path / "out.mp4")
+    )
+    for y in (first, second):
+        assert y[1:12, 2:80].std() > 10  # letters
+        assert abs(y[60:, :] - 60).max() < 12
+    assert first[18:26, 2:80].std() > 10
+    assert second[18:26, 2:80].std() < 5
 
 
 def test_without_results_the_video_is_recorded_as_it_is(tmp_path: Path) -> None:

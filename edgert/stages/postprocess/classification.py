@@ -1,0 +1,160 @@
+"""``postprocess.classification``: a model's output becomes the best classes of the picture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import msgspec
+import numpy as np
+from pydantic import Field
+
+from edgert.errors import FrameLostError, ModelError, UserError
+from edgert.models.describe import ClassificationHead
+from edgert.stages.base import Inputs, Outputs, PlanContext, Ports, Stage, StageOptions
+from edgert.stages.postprocess.described import choose_tensors, describe, read_names
+from edgert.tensor import PortSpec, TensorSpec
+from edgert.transport.address import Array
+
+MOST_CLASSES = 100_000
+_FLOATS = ("f16", "f32", "f64")
+_QUANTISED = ("u8", "i8", "i16")
+_SLACK = 0.01  # probabilities of an f16 model may be so far outside of 0 to 1
+
+
+class ClassificationOptions(StageOptions):
+    """Options of ``postprocess.classification``; the rest comes from the model's metadata."""
+
+    top: int = Field(5, ge=1, le=1000, description="At most so many classes a frame, the best.")
+    threshold: float = Field(0.01, gt=0, le=1, description="Lowest score of a class.")
+    model: str | None = Field(
+        None, description="Model whose metadata is used; else the one whose outputs arrive."
+    )
+    tensors: dict[str, str] | None = Field(
+        None, description="Role -> name of the output: `scores`."
+    )
+    labels: tuple[str, ...] | str | None = Field(
+        None, description="Name of each class, or a text file with one on each line."
+    )
+    logits: bool | None = Field(
+        None, description="Whether the model leaves softmax to be done; then it is done here."
+    )
+
+
+class ClassificationPostprocess(Stage):
+    """Find the best classes of a picture, with scores from 0 to 1."""
+
+    inputs: ClassVar[Mapping[str, str]] = {"raw": "tensors"}
+    outputs: ClassVar[Mapping[str, str]] = {"classification": "classification"}
+    options: ClassVar[type[StageOptions]] = ClassificationOptions
+    settings: ClassificationOptions
+
+    @classmethod
+    def plan(
+        cls, options: ClassificationOptions, inputs: Ports, context: PlanContext
+    ) -> dict[str, PortSpec]:
+        """Say how many classes there may be, and put into attributes how they are found."""
+        port, where = inputs["raw"], f"{context.place}, input 'raw'"
+        described = describe(options.model, port, context)
+        head = _head(described.classification if described else None, options, port, context)
+        name = head.tensors["scores"]
+        count = _count_classes(name, port.tensors[name], head.labels, where)
+        most = min(options.top, count)
+        tensors = {"scores": TensorSpec("f32", (most,)), "classes": TensorSpec("i32", (most,))}
+        attributes = {"labels": list(head.labels), "tensor": name, "logits": head.logits}
+        return {"classification": PortSpec("classification", tensors, attributes=attributes)}
+
+    def open(self) -> None:
+        """Get ready to read the output."""
+        port = self.context.outputs["classification"]
+        self._tensor: str = port.attributes["tensor"]
+        self._is_logits: bool = port.attributes["logits"]
+        self._quantisation = self.context.inputs["raw"].tensors[self._tensor].quantisation
+        (self._most,) = port.tensors["scores"].shape
+        self._has_warned = False
+
+    def process(self, inputs: Inputs, outputs: Outputs) -> None:
+        """Write the classes of one frame, best first; of equal scores the first class."""
+        loan = outputs["classification"]
+        scores = self._scores(inputs["raw"].tensors[self._tensor])
+        best = np.argsort(-scores, kind="stable")[: self._most]
+        best = best[scores[best] >= self.settings.threshold]
+        loan.tensor("scores", best.shape)[...] = scores[best]
+        loan.tensor("classes", best.shape)[...] = best
+
+    def _scores(self, raw: Array) -> Array:
+        """Return f64 [classes], from 0 to 1."""
+        values = raw.reshape(-1).astype(np.float64)
+        if self._quantisation is not None:
+            values = (values - self._quantisation.zero_point) * self._quantisation.scale
+        if not np.isfinite(values).all():
+            raise FrameLostError("the model gives scores that are no numbers")
+        if self._is_logits:
+            return softmax(values)
+        if not self._has_warned and (values.min() < -_SLACK or values.max() > 1 + _SLACK):
+            self._warn(values)
+        return values.clip(0, 1)
+
+    def _warn(self, values: Array) -> None:
+        self._has_warned = True
+        self.context.log.warning(
+            "%s: the model gives scores from %.3g to %.3g, which are cut to 0 to 1: are they "
+            "logits? Then set `logits: true`",
+            self.context.place,
+            values.min(),
+            values.max(),
+        )
+
+
+def softmax(values: Array) -> Array:
+    """Return probabilities, which add up to 1."""
+    powers = np.exp(values - values.max())
+    chances: Array = powers / powers.sum()
+    return chances
+
+
+def _head(
+    known: ClassificationHead | None,
+    options: ClassificationOptions,
+    port: PortSpec,
+    context: PlanContext,
+) -> ClassificationHead:
+    where = f"{context.place}, input 'raw'"
+    fields: dict[str, Any] = msgspec.structs.asdict(known) if known else {}
+    if options.labels is not None:
+        fields["labels"] = read_names(options.labels, "labels", context)
+    if options.logits is not None:
+        fields["logits"] = options.logits
+    missing = [key for key in ("labels", "logits") if key not in fields]
+    if missing:
+        fault = "nothing is known of how the model's outputs become classes"
+        raise UserError(where, fault, f"Give {', '.join(f'`{key}:`' for key in missing)}")
+    fields["tensors"] = choose_tensors(
+        fields.get("tensors") or {}, options.tensors, ("scores",), port, where
+    )
+    return ClassificationHead(**fields)
+
+
+def _count_classes(name: str, spec: TensorSpec, labels: tuple[str, ...], where: str) -> int:
+    """Return how many classes an output has a score for.
+
+    Raises:
+        ModelError: It is no list of scores, or not one for each label.
+    """
+    sizes = [size for size in spec.shape if size != 1] or [1]
+    count = sizes[0] or 0
+    fault = ""
+    if len(sizes) != 1 or not 1 <= count <= MOST_CLASSES:
+        fault = "and a score for each class of one picture is needed"
+    elif len(labels) != count:
+        fault = f"and there are {len(labels)} labels"
+    elif spec.dtype in _QUANTISED and spec.quantisation is None:
+        fault = "whole numbers of which it is not known what they stand for"
+    elif spec.dtype not in (*_FLOATS, *_QUANTISED):
+        fault = f"and scores are {', '.join((*_FLOATS, *_QUANTISED))}"
+    if fault:
+        mend = "Give the right `tensors:` or `labels:`"
+        if spec.dtype in _QUANTISED:
+            mend += "; the scale of a TFLite model is told by pip install 'edgert[tflite]'"
+        raise ModelError(where, f"output {name!r} is {spec}, {fault}", mend)
+    return count
