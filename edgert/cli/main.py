@@ -21,6 +21,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "schema": ("edgert.cli.schema", "Print the JSON schema of pipeline files."),
     "models": ("edgert.cli.models", "List, pull and inspect models."),
     "devices": ("edgert.cli.devices", "Show CPU, accelerators and runtimes, and what is missing."),
+    "coverage": ("edgert.cli.coverage", "Show what a device really runs of operators and models."),
     "bench": ("edgert.cli.bench", "Measure links and pipelines."),
 }
 

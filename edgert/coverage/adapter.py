@@ -7,16 +7,13 @@ it was asked then has that as its answer. A third party adds one by the entry po
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Protocol
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from edgert.coverage.record import Crossing, Evidence, Node, Placement
-
-Values = Mapping[str, NDArray[Any]]
+from edgert.coverage.values import Values
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,7 +43,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
         name: Of the case or model.
         path: The model file.
         format: Its format.
-        inputs: ``.npz`` file of inputs by name; empty: placement alone is asked.
+        inputs: File of inputs by name (``values.py``); empty: placement alone is asked.
         runs: Inferences to time after the first.
     """
 
@@ -94,9 +91,3 @@ class Adapter(Protocol):
             Exception: Anything: it becomes ``numerics: error`` of this work with the message.
         """
         ...
-
-
-def values_of(path: str) -> Values:
-    """Return the arrays of an ``.npz`` file by name; nothing in it is unpickled."""
-    with np.load(path, allow_pickle=False) as file:
-        return {name: file[name] for name in file.files}

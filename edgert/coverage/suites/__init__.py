@@ -1,0 +1,1 @@
+"""What a device is asked: the ONNX node cases, whole models, single TFLite operators."""
