@@ -7,15 +7,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from edgert.backends.base import CompileRequest, DeviceFacts, DeviceReport, Signature
 from edgert.backends.binding import refuse_open_inputs
 from edgert.backends.byte_input import with_bytes
 from edgert.backends.opcount import OperatorCount, count_operators
 from edgert.backends.openvino_bytes import take_bytes
+from edgert.backends.openvino_devices import HETERO, Target, config_of, count_placed, target_of
 from edgert.backends.openvino_kept import read_or_keep
 from edgert.backends.openvino_runtime import READ_ERRORS, ov, reason
 from edgert.backends.openvino_session import OpenVinoSession
-from edgert.backends.options import unknown_option
+from edgert.backends.placement import landed
 from edgert.errors import DeviceError, ModelError
 from edgert.tensor import DTYPES, TensorSpec
 
@@ -65,7 +68,7 @@ class OpenVinoBackend:
     def compile(self, request: CompileRequest) -> OpenVinoSession:
         """Compile a model for one device and prove where it landed."""
         place = f"{self.name}:{request.device}"
-        self._require(request.device, place)
+        target = target_of(request.device, self.devices(), place)
         model = self._read_for(request)
         signature = _signature_of(model, request.path)
         name = Path(request.path).name
@@ -74,8 +77,9 @@ class OpenVinoBackend:
         if request.bytes:
             at = {name: n for n, name in enumerate(signature.inputs)}
             model = take_bytes(model, {at[name]: how for name, how in request.bytes.items()})
-        compiled = self._compile(model, request, self._config(request, place), place)
-        report = self._report(compiled, request, place)
+        config = config_of(self._core, target, request, place)
+        compiled = self._compile(model, target, config, request)
+        report = self._report(compiled, model, target, request)
         return OpenVinoSession(compiled, seen, report, request.requests)
 
     def _read_for(self, request: CompileRequest) -> Any:
@@ -91,14 +95,6 @@ class OpenVinoBackend:
             return str(self._core.get_property(device, name)).strip()
         except RuntimeError:  # a device need not have it
             return ""
-
-    def _require(self, device: str, place: str) -> None:
-        here = self.devices()
-        # With two GPUs there are GPU.0 and GPU.1, and GPU means the first.
-        if device not in here and not any(name.startswith(f"{device}.") for name in here):
-            raise DeviceError(
-                place, f"there is no device {device!r} here", f"OpenVINO has: {', '.join(here)}"
-            )
 
     def _read(self, path: str, shapes: Mapping[str, list[int]]) -> Any:
         place = f"model {Path(path).name!r}"
@@ -119,43 +115,46 @@ class OpenVinoBackend:
         _fix_shapes(model, shapes, place)
         return model
 
-    def _config(self, request: CompileRequest, place: str) -> dict[str, Any]:
-        device = request.device
-        config: dict[str, Any] = {}
-        if device == "CPU":
-            config["INFERENCE_NUM_THREADS"] = request.threads
-            config["NUM_STREAMS"] = request.lanes
-            # Placement is the plan's: the worker's affinity mask holds for these threads too.
-            config["ENABLE_CPU_PINNING"] = False
-        if request.precision == "f32" and device.startswith(("CPU", "GPU")):
-            config["INFERENCE_PRECISION_HINT"] = "f32"
-        known = self._core.get_property(device, "SUPPORTED_PROPERTIES")
-        settable = [name for name, access in known.items() if access == "RW"]
-        for key in request.options:
-            if key not in settable:
-                raise unknown_option(key, settable, place)
-        return {**config, **request.options}
-
     def _compile(
-        self, model: Any, request: CompileRequest, config: dict[str, Any], place: str
+        self, model: Any, target: Target, config: dict[str, Any], request: CompileRequest
     ) -> Any:
+        place = f"{self.name}:{request.device}"
         if request.cache_dir:
             cached = {**config, "CACHE_DIR": request.cache_dir}
             try:
-                return self._core.compile_model(model, request.device, cached)
-            except RuntimeError as error:
+                return self._core.compile_model(model, target.name, cached)
+            except (RuntimeError, TypeError) as error:
                 log.warning("%s: compiled without the cache: %s", place, reason(error))
         try:
-            return self._core.compile_model(model, request.device, config)
-        except RuntimeError as error:
+            return self._core.compile_model(model, target.name, config)
+        except (RuntimeError, TypeError) as error:
+            if request.options and not self._takes(target, config):
+                raise DeviceError(f"{place}, options", reason(error)) from error
             raise DeviceError(place, f"it refuses the model: {reason(error)}") from error
 
-    def _report(self, compiled: Any, request: CompileRequest, place: str) -> DeviceReport:
-        landed = [name.strip("()") for name in compiled.get_property("EXECUTION_DEVICES")]
-        if not all(name.startswith(request.device) for name in landed):
-            raise DeviceError(place, f"OpenVINO compiled it for {', '.join(landed)} instead")
-        actual = f"{self.name}:{','.join(landed)}"
-        return DeviceReport(place, actual, _precision_of(compiled), self.version())
+    def _takes(self, target: Target, config: dict[str, Any]) -> bool:
+        """Whether the device compiles the smallest model with the same properties."""
+        value = ov.opset13.parameter([1], np.float32)
+        try:
+            self._core.compile_model(ov.Model([value], [value]), target.name, config)
+        except (RuntimeError, TypeError):
+            return False
+        return True
+
+    def _report(
+        self, compiled: Any, model: Any, target: Target, request: CompileRequest
+    ) -> DeviceReport:
+        place = f"{self.name}:{request.device}"
+        there = [name.strip("()") for name in compiled.get_property("EXECUTION_DEVICES")]
+        if not all(map(target.prefix_of, there)):
+            raise DeviceError(place, f"OpenVINO compiled it for {', '.join(there)} instead")
+        placed = ""
+        if target.kind == HETERO:
+            found = count_placed(self._core, model, target)
+            landed(found, target.devices[0], place, whole=request.whole)
+            placed = f"{found} on {target.devices[0]}"
+        actual = f"{self.name}:{','.join(there)}"
+        return DeviceReport(place, actual, _precision_of(compiled), self.version(), placed=placed)
 
 
 def _precision_of(compiled: Any) -> str:

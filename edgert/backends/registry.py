@@ -88,8 +88,9 @@ def parse_device(text: str) -> tuple[str | None, str]:
     if head in ("AUTO", "MULTI", "HETERO", "BATCH"):
         raise DeviceError(
             f"device {text!r}",
-            f"{head} chooses by itself and does not say what it chose",
-            "Name the devices in the order you want, for example [NPU, CPU]",
+            f"{head} chooses by itself",
+            "Name the devices in the order you want: [NPU, CPU]; "
+            "or let OpenVINO do it: openvino:AUTO:NPU,CPU or openvino:HETERO:NPU,CPU",
         )
     if head and head not in names():
         raise _unknown(head)

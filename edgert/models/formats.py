@@ -25,6 +25,23 @@ LOOKALIKES: tuple[tuple[bytes, str], ...] = (
     (b"\x89HDF", "an HDF5 file (Keras)"),
     (b"\x80\x02", "a Python pickle (PyTorch)"),
 )
+_TO_IR = "python -c \"import openvino as ov; ov.save_model(ov.convert_model('{}'), 'model.xml')\""
+# Models of other tools, by their endings: what they are, and how they become one that is read.
+OTHERS = {
+    ".pdmodel": ("a Paddle model", f"Convert it: {_TO_IR}"),
+    ".pdiparams": ("the weights of a Paddle model", "Convert its .pdmodel or .json to ONNX"),
+    ".pt": ("a PyTorch model", "Export it with torch.onnx.export"),
+    ".pth": ("a PyTorch model", "Export it with torch.onnx.export"),
+    ".ckpt": ("a checkpoint", "Export the model to ONNX"),
+    ".h5": ("a Keras model", "Export it to TFLite or ONNX"),
+    ".keras": ("a Keras model", "Export it to TFLite or ONNX"),
+    ".ort": ("a model in ONNX Runtime's own format", "Give the .onnx it was made of"),
+    ".blob": ("a model compiled for one device", "Give the model it was compiled from"),
+    ".engine": ("a model compiled for one device", "Give the model it was compiled from"),
+    ".rknn": ("a model compiled for one device", "Give the model it was compiled from"),
+    ".hef": ("a model compiled for one device", "Give the model it was compiled from"),
+}
+_SAVED_MODEL = "saved_model.pb"
 # Protobuf writes fields in the order of their numbers; tag = number << 3 | wire type.
 # ONNX ModelProto: ir_version, opset_import, producer_name, producer_version, domain, graph.
 # TensorFlow GraphDef: node, library, versions.
@@ -42,12 +59,19 @@ def format_of(path: Path, place: str) -> str:
     """
     found = FORMATS.get(path.suffix.lower())
     head = _head(path, place)
+    other = OTHERS.get(path.suffix.lower())
+    if other is not None:
+        what, mend = other
+        raise ModelError(place, f"'{path}' is {what}, which is not read", mend.format(path))
     if found is None:
         known = ", ".join(f"{suffix} ({name})" for suffix, name in FORMATS.items())
         raise ModelError(place, f"'{path}' has no ending of a model", f"Known are {known}")
     fault = _disagreement(found, head)
     if fault:
-        raise ModelError(place, f"'{path}' is not {found}: {fault}", "Give the model file itself")
+        mend = "Give the model file itself"
+        if path.name == _SAVED_MODEL:
+            mend = f"Convert its folder: {_TO_IR.format(path.parent)}"
+        raise ModelError(place, f"'{path}' is not {found}: {fault}", mend)
     weights = path.with_suffix(".bin")
     if found == "openvino-ir" and not weights.is_file():
         raise ModelError(place, f"the weights '{weights}' are missing", "Put them beside the .xml")
@@ -68,13 +92,20 @@ def _head(path: Path, place: str) -> bytes:
     except FileNotFoundError:
         raise ModelError(place, f"there is no file '{path}'", "Mend the path") from None
     except IsADirectoryError:
-        raise ModelError(place, f"'{path}' is a directory", "Name the model file in it") from None
+        raise _directory(path, place) from None
     except OSError as error:
         fault = f"cannot read '{path}': {error.strerror}"
         raise ModelError(place, fault, "Let it be read by this user") from None
     if not head:
         raise ModelError(place, f"'{path}' is empty", "Fetch it again")
     return head
+
+
+def _directory(path: Path, place: str) -> ModelError:
+    if (path / _SAVED_MODEL).is_file():
+        fault = f"'{path}' is a SavedModel, only frozen graphs are read"
+        return ModelError(place, fault, f"Convert it: {_TO_IR.format(path)}")
+    return ModelError(place, f"'{path}' is a directory", "Name the model file in it")
 
 
 def _disagreement(expected: str, head: bytes) -> str:

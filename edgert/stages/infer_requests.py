@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from edgert.backends.registry import parse_device
@@ -10,6 +11,7 @@ from edgert.stages.base import PlanContext
 # The attribute of the output port that tells the worker, and the plan's readers, the number.
 REQUESTS = "requests"
 MOST = 64
+_PARTS = re.compile("[:,.]")
 _ACCELERATOR = 2  # one at work, and the next one ready
 
 
@@ -30,5 +32,6 @@ def planned_requests(asked: int | str, devices: Sequence[str], context: PlanCont
 
 
 def _wanted(device: str, threads: int) -> int:
-    is_cpu = parse_device(device)[1].upper() == "CPU"
-    return threads + 1 if is_cpu else _ACCELERATOR
+    # Also where the CPU is one of several, or a provider's hardware: HETERO:GPU,CPU; OpenVINO.CPU.
+    named = _PARTS.split(parse_device(device)[1].upper())
+    return threads + 1 if "CPU" in named else _ACCELERATOR

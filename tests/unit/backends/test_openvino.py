@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgert.backends.base import Session
+from edgert.backends.base import CompileRequest, Session
 from edgert.backends.registry import backend
 from edgert.errors import DeviceError, ModelError
 from edgert.models.catalog import load_catalog
@@ -14,6 +14,13 @@ from edgert.transport.address import Array
 from tests import models
 
 pytest.importorskip("openvino")
+
+from edgert.backends.openvino_devices import (  # noqa: E402  after the skip
+    Target,
+    config_of,
+    target_of,
+)
+from edgert.backends.openvino_runtime import ov  # noqa: E402
 
 
 @pytest.fixture
@@ -40,15 +47,83 @@ def test_a_near_miss_of_an_option_is_named(doubling: Path) -> None:
         pass
 
 
-def test_a_bad_value_of_an_option_is_refused_in_openvinos_words(doubling: Path) -> None:
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"NUM_STREAMS": "many"}, "Could not read number of streams"),
+        ({"NUM_STREAMS": -7}, "Wrong value for property key NUM_STREAMS"),
+        ({"PERFORMANCE_HINT": "FAST"}, "LATENCY/THROUGHPUT/CUMULATIVE_THROUGHPUT"),
+        ({"INFERENCE_PRECISION_HINT": "f8"}, "Supported values: bf16, f16, f32"),
+    ],
+)
+def test_a_bad_value_of_an_option_is_refused_in_openvinos_words(
+    options: dict[str, object], said: str, doubling: Path
+) -> None:
     with (
-        pytest.raises(DeviceError, match="Could not read number of streams"),
-        models.session_of("openvino", doubling, options={"NUM_STREAMS": "many"}),
+        pytest.raises(DeviceError, match=f"^openvino:CPU, options: .*{said}"),
+        models.session_of("openvino", doubling, options=options),
     ):
         pass
 
 
-@pytest.mark.parametrize("device", ["NPU", "GPU", "AUTO"])
+@pytest.mark.parametrize(
+    ("options", "streams"),
+    [({}, 3), ({"PERFORMANCE_HINT": "LATENCY"}, None), ({"NUM_STREAMS": 2}, 2)],
+)
+def test_streams_are_as_many_as_lanes_unless_a_hint_is_given(
+    options: dict[str, object], streams: int | None
+) -> None:
+    request = CompileRequest("m.onnx", "CPU", requests=4, threads=3, options=options)
+    config = config_of(ov.Core(), target_of("CPU", ["CPU"], "place"), request, "place")
+    assert config.get("NUM_STREAMS") == streams
+
+
+@pytest.mark.parametrize(
+    ("device", "target"),
+    [
+        ("NPU", Target("NPU", ("NPU",))),
+        ("GPU", Target("GPU", ("GPU",))),
+        ("HETERO:GPU.1,CPU", Target("HETERO:GPU.1,CPU", ("GPU.1", "CPU"), "HETERO")),
+        ("AUTO:NPU, CPU", Target("AUTO:NPU,CPU", ("NPU", "CPU"), "AUTO")),
+    ],
+)
+def test_what_a_device_means(device: str, target: Target) -> None:
+    assert target_of(device, ["CPU", "GPU.0", "GPU.1", "NPU"], "place") == target
+
+
+@pytest.mark.parametrize(
+    ("device", "said"),
+    [
+        ("AUTO", "it names no device. Write them: AUTO:CPU,NPU"),
+        ("HETERO:", "it names no device. Write them: HETERO:CPU,NPU"),
+        ("HETERO:GPU,CPU", "there is no device 'GPU' here. OpenVINO has: CPU, NPU"),
+        ("AUTO:-NPU", "there is no device '-NPU' here"),
+        ("MULTI:CPU", "there is no device 'MULTI:CPU' here"),
+    ],
+)
+def test_what_a_device_may_not_be(device: str, said: str) -> None:
+    with pytest.raises(DeviceError, match=f"^place: {said}"):
+        target_of(device, ["CPU", "NPU"], "place")
+
+
+@pytest.mark.parametrize(
+    ("device", "placed"),
+    [("HETERO:CPU", "1 of 1 operators on CPU"), ("AUTO:CPU", "")],
+)
+def test_where_openvino_chooses_what_it_did_is_read_back(
+    device: str, placed: str, doubling: Path
+) -> None:
+    asked = {"device": device, "whole": True, "requests": 2, "threads": 2}
+    with models.session_of("openvino", doubling, **asked) as session:
+        outputs = models.arrays_for(session.outputs)
+        models.infer(session, {"x": np.ones((2, 3), np.float32)}, outputs)
+        assert (outputs["y"] == 2).all()
+        report = session.device
+    assert report.requested == f"openvino:{device}"
+    assert (report.actual, report.placed) == ("openvino:CPU", placed)
+
+
+@pytest.mark.parametrize("device", ["NPU", "GPU", "MULTI:CPU"])
 def test_a_plugin_without_its_device_is_no_device(device: str, doubling: Path) -> None:
     if device in backend("openvino").devices():
         pytest.skip(f"there is a {device} here")

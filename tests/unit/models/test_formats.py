@@ -44,7 +44,7 @@ def test_models_are_known(name: str, content: bytes, expected: str, tmp_path: Pa
         ("a.tflite", ONNX, "the mark TFL3 is missing"),
         ("a.xml", b"<?xml version='1.0'?><svg/>", "there is no <net> in it"),
         ("a.xml", IR, "a.bin' are missing. Put them beside the .xml."),
-        ("a.pt", b"PK\x03\x04", "has no ending of a model. Known are .onnx (onnx), .xml"),
+        ("a.bin2", b"PK\x03\x04", "has no ending of a model. Known are .onnx (onnx), .xml"),
     ],
 )
 def test_others_are_told(name: str, content: bytes, said: str, tmp_path: Path) -> None:
@@ -65,3 +65,28 @@ def test_what_is_no_file_is_told(tmp_path: Path) -> None:
 def test_an_ir_has_two_files() -> None:
     assert files_of(Path("x/a.xml")) == (Path("x/a.xml"), Path("x/a.bin"))
     assert files_of(Path("x/a.onnx")) == (Path("x/a.onnx"),)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("a.pdmodel", "is a Paddle model, which is not read. Convert it: python -c "),
+        ("a.pt", "is a PyTorch model, which is not read. Export it with torch.onnx.export."),
+        ("a.hef", "compiled for one device, which is not read. Give the model it was compiled"),
+    ],
+)
+def test_models_of_other_tools_are_told_the_way(name: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_bytes(b"abc")
+    with pytest.raises(ModelError) as caught:
+        format_of(path, "here")
+    assert said in str(caught.value)
+
+
+def test_a_saved_model_is_told_the_way_by_its_folder_and_by_its_file(tmp_path: Path) -> None:
+    file = tmp_path / "saved_model.pb"
+    file.write_bytes(b"\x08\x01\x12")
+    for named in (tmp_path, file):
+        with pytest.raises(ModelError, match="SavedModel, only frozen graphs") as caught:
+            format_of(named, "here")
+        assert f"ov.convert_model('{tmp_path}')" in str(caught.value)

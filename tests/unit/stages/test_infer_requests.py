@@ -22,6 +22,9 @@ def context(threads: int, in_flight: int = 4, streams: int = 1) -> PlanContext:
         (["CPU"], 2, 4, 1, 3),
         (["onnxruntime:cpu"], 2, 4, 1, 3),
         (["NPU"], 8, 4, 1, 2),
+        (["openvino:HETERO:NPU,CPU"], 2, 4, 1, 3),
+        (["onnxruntime:OpenVINO.CPU"], 2, 4, 1, 3),
+        (["onnxruntime:OpenVINO.NPU"], 2, 4, 1, 2),
         (["NPU", "GPU", "CPU"], 2, 4, 1, 3),  # the device that needs most decides
         (["CPU"], 8, 4, 1, 4),  # more can never be busy
         (["CPU"], 8, 4, 2, 8),
