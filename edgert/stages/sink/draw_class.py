@@ -11,6 +11,7 @@ from edgert.tensor import PortSpec
 from edgert.transport.slot import Sample
 
 MOST_LINES = 3
+GAP = 2  # rows between two lines
 
 
 class ClassPainter:
@@ -19,14 +20,15 @@ class ClassPainter:
     def __init__(self, port: PortSpec, matrix: str, height: int) -> None:
         self._labels: list[str] = port.attributes.get("labels", [])
         self._scale = letters_for(height)
-        (_, letters), below = cv2.getTextSize("A", FONT, self._scale, 1)
-        self._line = letters + below + 2
         self._colour = colour_of(0, matrix)
 
     def paint(self, planes: Planes, results: Sample, to_picture: Affine) -> None:
         """Write the classes of one frame."""
         tensors = results.tensors
         pairs = zip(tensors["classes"].tolist(), tensors["scores"].tolist(), strict=True)
-        for number, (class_id, score) in enumerate(list(pairs)[:MOST_LINES], start=1):
+        bottom = 0
+        for class_id, score in list(pairs)[:MOST_LINES]:
             text = f"{label_of(class_id, self._labels)} {score:.2f}"
-            write_text(planes, (0, number * self._line), text, self._scale, self._colour)
+            (_, letters), below = cv2.getTextSize(text, FONT, self._scale, 1)
+            bottom += letters + below + GAP
+            write_text(planes, (0, bottom), text, self._scale, self._colour)
