@@ -13,12 +13,12 @@ from edgert.errors import FrameLostError, ModelError, UserError
 from edgert.models.describe import ClassificationHead
 from edgert.stages.base import Inputs, Outputs, PlanContext, Ports, Stage, StageOptions
 from edgert.stages.postprocess.described import choose_tensors, describe, read_names
+from edgert.stages.postprocess.quantised import QUANTISED, Dequantiser, warn_of_coarse_scores
 from edgert.tensor import PortSpec, TensorSpec
 from edgert.transport.address import Array
 
 MOST_CLASSES = 100_000
 _FLOATS = ("f16", "f32", "f64")
-_QUANTISED = ("u8", "i8", "i16")
 _SLACK = 0.01  # probabilities of an f16 model may be so far outside of 0 to 1
 
 
@@ -69,24 +69,26 @@ class ClassificationPostprocess(Stage):
         port = self.context.outputs["classification"]
         self._tensor: str = port.attributes["tensor"]
         self._is_logits: bool = port.attributes["logits"]
-        self._quantisation = self.context.inputs["raw"].tensors[self._tensor].quantisation
+        arriving = self.context.inputs["raw"].tensors
+        self._dequantiser = Dequantiser({self._tensor: arriving[self._tensor]})
+        if not self._is_logits:
+            place, log = self.context.place, self.context.log
+            warn_of_coarse_scores([self._tensor], arriving, place, log)
         (self._most,) = port.tensors["scores"].shape
         self._has_warned = False
 
     def process(self, inputs: Inputs, outputs: Outputs) -> None:
         """Write the classes of one frame, best first; of equal scores the first class."""
         loan = outputs["classification"]
-        scores = self._scores(inputs["raw"].tensors[self._tensor])
+        floats = self._dequantiser.floats(inputs["raw"].tensors)
+        scores = self._scores(floats[self._tensor].reshape(-1).astype(np.float64))
         best = np.argsort(-scores, kind="stable")[: self._most]
         best = best[scores[best] >= self.settings.threshold]
         loan.tensor("scores", best.shape)[...] = scores[best]
         loan.tensor("classes", best.shape)[...] = best
 
-    def _scores(self, raw: Array) -> Array:
+    def _scores(self, values: Array) -> Array:
         """Return f64 [classes], from 0 to 1."""
-        values = raw.reshape(-1).astype(np.float64)
-        if self._quantisation is not None:
-            values = (values - self._quantisation.zero_point) * self._quantisation.scale
         if not np.isfinite(values).all():
             raise FrameLostError("the model gives scores that are no numbers")
         if self._is_logits:
@@ -148,13 +150,13 @@ def _count_classes(name: str, spec: TensorSpec, labels: tuple[str, ...], where: 
         fault = "and a score for each class of one picture is needed"
     elif len(labels) != count:
         fault = f"and there are {len(labels)} labels"
-    elif spec.dtype in _QUANTISED and spec.quantisation is None:
+    elif spec.dtype in QUANTISED and spec.quantisation is None:
         fault = "whole numbers of which it is not known what they stand for"
-    elif spec.dtype not in (*_FLOATS, *_QUANTISED):
-        fault = f"and scores are {', '.join((*_FLOATS, *_QUANTISED))}"
+    elif spec.dtype not in (*_FLOATS, *QUANTISED):
+        fault = f"and scores are {', '.join((*_FLOATS, *QUANTISED))}"
     if fault:
         mend = "Give the right `tensors:` or `labels:`"
-        if spec.dtype in _QUANTISED:
+        if spec.dtype in QUANTISED:
             mend += "; the scale of a TFLite model is told by pip install 'edgert[tflite]'"
         raise ModelError(where, f"output {name!r} is {spec}, {fault}", mend)
     return count

@@ -22,8 +22,9 @@ from edgert.stages.postprocess.blazeface import BlazeFaceDecoder
 from edgert.stages.postprocess.candidates import Candidates, Decoder
 from edgert.stages.postprocess.centerface import CenterFaceDecoder
 from edgert.stages.postprocess.described import describe, input_size, read_names
-from edgert.stages.postprocess.fit import fit
+from edgert.stages.postprocess.fit import SCORES, fit
 from edgert.stages.postprocess.head import Head, merge
+from edgert.stages.postprocess.quantised import Dequantiser, warn_of_coarse_scores
 from edgert.stages.postprocess.ssd import SsdDecoder
 from edgert.stages.postprocess.yolo import YoloDecoder, YoloNmsFreeDecoder
 from edgert.stages.postprocess.yolox import YoloxDecoder
@@ -129,6 +130,11 @@ class DetectionPostprocess(Stage):
         self._head = msgspec.convert(attributes["head"], Head)
         self._decoder = DECODERS[self._head.family](self._head, self.settings.threshold)
         self._suppress, self._blend = suppress, blend
+        arriving = self.context.inputs["raw"].tensors
+        named = self._head.tensors
+        self._dequantiser = Dequantiser({name: arriving[name] for name in named.values()})
+        scores = [name for role, name in named.items() if role in SCORES]
+        warn_of_coarse_scores(scores, arriving, self.context.place, self.context.log)
         width, height = self._head.width * _SANE, self._head.height * _SANE
         self._sane = np.array((width, height, width, height))
         self._has_warned = False
@@ -138,7 +144,8 @@ class DetectionPostprocess(Stage):
         sample, loan = inputs["raw"], outputs["detections"]
         header = sample.header
         with np.errstate(all="ignore"):  # a model may give anything; what is no number is dropped
-            found = self._sort_out(self._decoder.decode(sample.tensors))
+            tensors = self._dequantiser.floats(sample.tensors)
+            found = self._sort_out(self._decoder.decode(tensors))
         boxes = map_boxes(found.boxes, header.transform)
         boxes = clip_boxes(boxes, header.width, header.height).astype(np.float32)
         inside = np.flatnonzero((boxes[:, 2:] > boxes[:, :2]).all(1))

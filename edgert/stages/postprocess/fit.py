@@ -10,6 +10,7 @@ import msgspec
 from edgert.errors import Fault, ModelError, PipelineError, UserError
 from edgert.models.describe import DetectionHead
 from edgert.stages.postprocess.head import Head
+from edgert.stages.postprocess.quantised import QUANTISED
 from edgert.tensor import PortSpec, TensorSpec
 
 Specs = Mapping[str, TensorSpec]
@@ -28,6 +29,8 @@ LANDMARKS = {
     "centerface": ("right_eye", "left_eye", "nose", "right_mouth_corner", "left_mouth_corner"),
     "blazeface": ("right_eye", "left_eye", "nose", "mouth", "right_ear", "left_ear"),
 }
+# Outputs that hold scores, of whatever family.
+SCORES = ("predictions", "scores", "heatmap")
 CENTERFACE_STRIDE = 4
 BLAZEFACE_STRIDES = (8, 16, 16, 16)
 
@@ -56,7 +59,10 @@ def fit(wanted: DetectionHead, size: tuple[int, int], port: PortSpec, where: str
         if _is_unusable(role, spec)
     ]
     if faults:
-        mend = "Choose the model's float outputs by `tensors:`, or fix its batch to 1"
+        mend = (
+            "Choose the model's float outputs by `tensors:`, or fix its batch to 1; the scale of a "
+            "quantised TFLite model is told by pip install 'edgert[tflite]'"
+        )
         raise PipelineError([Fault(where, fault, mend) for fault in faults])
     return _FITS[wanted.family](head, specs, where)
 
@@ -83,6 +89,7 @@ def _roles(wanted: DetectionHead, port: PortSpec, where: str) -> dict[str, str]:
 
 def _is_unusable(role: str, spec: TensorSpec) -> bool:
     is_number = spec.dtype in {"f16", "f32", "f64"}
+    is_number = is_number or (spec.dtype in QUANTISED and spec.quantisation is not None)
     if role in {"classes", "count"}:
         is_number = is_number or spec.dtype in {"i32", "i64", "u8"}
     is_batch = len(spec.shape) > 2 and spec.shape[0] != 1

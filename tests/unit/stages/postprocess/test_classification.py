@@ -158,7 +158,7 @@ def test_a_model_without_metadata_asks_for_what_is_missing() -> None:
     [
         (TensorSpec("f32", (1, 5)), "output 'out' is f32[1,5], and there are 4 labels"),
         (TensorSpec("f32", (2, 4)), "a score for each class of one picture is needed"),
-        (TensorSpec("i64", (1, 4)), "scores are f16, f32, f64, u8, i8, i16"),
+        (TensorSpec("i64", (1, 4)), "scores are f16, f32, f64, u8, i8, u16, i16"),
         (
             TensorSpec("u8", (1, 4)),
             "output 'out' is u8[1,4], whole numbers of which it is not known what they stand for. "

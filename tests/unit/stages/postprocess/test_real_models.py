@@ -11,7 +11,6 @@ import cv2
 import numpy as np
 import pytest
 
-from edgert.models.cache import Cache
 from edgert.models.catalog import load_catalog
 from edgert.models.describe import ModelDescription
 from edgert.stages.base import PlanContext
@@ -156,12 +155,9 @@ def test_yolox_finds_what_a_script_by_hand_finds(vtest, yolox_onnx, number) -> N
     check_same(detect("yolox-nano", infer, frame, 0.3), expected)
 
 
-def test_ssdlite_finds_what_a_script_by_hand_finds(vtest) -> None:
+def test_ssdlite_finds_what_a_script_by_hand_finds(vtest, pulled) -> None:
     entry = load_catalog().model("person-ssdlite")
-    path = Cache().find(entry.sha256, entry.filename)
-    if path is None:
-        pytest.skip("person-ssdlite is not in the cache: edgert models pull person-ssdlite")
-    infer = runner(path, entry.shape["image_tensor"])
+    infer = runner(pulled("person-ssdlite"), entry.shape["image_tensor"])
     frame = frame_of(vtest, 100)
     small = cv2.resize(frame.to_ndarray(format="rgb24"), (300, 300))
     results = infer(small[None])
