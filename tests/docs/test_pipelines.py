@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -28,3 +29,16 @@ def test_only_classes_of_cores_are_named(file):
     """Numbers would be a fault on a machine with fewer."""
     named = re.findall(r"cores: (\S+)", file.read_text())
     assert set(named) <= {"e-cores", "p-cores", "any"}
+
+
+def test_edgert_check_finds_no_fault_in_any(edgert, pulled) -> None:
+    """As they are, on the samples that they name; where they name none, on a photo."""
+    samples = {file: re.findall(r"sample:[\w-]+", file.read_text()) for file in SHIPPED}
+    for name in {*chain.from_iterable(samples.values()), "sample:astronaut"}:
+        pulled(name)
+    with_sample = [file for file, named in samples.items() if named]
+    others = [file for file, named in samples.items() if not named]
+    for arguments in (with_sample, [*others, "--input", "sample:astronaut"]):
+        done = edgert("check", *arguments)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.count(": ok, ") == sum(isinstance(one, Path) for one in arguments)
