@@ -19,6 +19,7 @@ from edgert.pipeline.check import check
 from edgert.pipeline.load import read
 from edgert.plan.build import build_plan
 from edgert.plan.structs import Plan
+from edgert.profiles.choose import choose
 from edgert.results import Result, decode
 from edgert.runtime.run import OnTick, Outcome, Run, RunOptions, run_plan
 from edgert.runtime.summary import Summary
@@ -48,6 +49,7 @@ class Pipeline:
         variables: Mapping[str, str] | None = None,
         settings: Sequence[str] = (),
         models: ModelReader | None = None,
+        profile: str | None = None,
     ) -> Pipeline:
         """Load a pipeline file and plan it; models that are missing are pulled.
 
@@ -56,17 +58,19 @@ class Pipeline:
             variables: Values for ``${NAME}`` before the environment's.
             settings: Changes, each ``stage.key=value``.
             models: Where models are described; by default a reader that pulls what is missing.
+            profile: Device profile, a name or a path; by default the one that matches this machine.
 
         Raises:
             PipelineError: The file has faults; all of them are told.
             ModelError: A model cannot be had.
         """
-        document = read(Path(path), variables or {}, settings)
         kinds = Registry()
+        chosen = choose(profile)
+        document, known = chosen.apply(read(Path(path), variables or {}, settings), kinds)
         checked = check(document, kinds)
         reader = models if models is not None else pulling_reader(document.folder)
-        plan = build_plan(document, checked, kinds, reader)
-        return cls(plan, [str(warning) for warning in checked.warnings])
+        plan = build_plan(document, checked, kinds, reader, known)
+        return cls(plan, [*chosen.warnings, *map(str, checked.warnings)])
 
     def run(self, options: RunOptions | None = None, on_tick: OnTick | None = None) -> Summary:
         """Run to the end.

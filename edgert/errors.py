@@ -81,7 +81,7 @@ class UserError(EdgertError):
 
 
 class PipelineError(UserError):
-    """A pipeline file has faults; all of them are told."""
+    """A pipeline file, or a device profile, has faults; all of them are told."""
 
     def __init__(self, faults: list[Fault]) -> None:
         super().__init__(faults[0].place, faults[0].fault, faults[0].mend)

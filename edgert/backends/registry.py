@@ -185,6 +185,7 @@ def _load(name: str) -> Any:
     return _third_party()[name].load()
 
 
+@cache
 def _third_party() -> Mapping[str, EntryPoint]:
     return {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
+from edgert.cli.options import profile_option
 from edgert.cli.render import show, show_json
 from edgert.errors import EXIT_USER, Fault, PipelineError
 from edgert.models.reader import Models
@@ -16,6 +17,7 @@ from edgert.pipeline.check import check
 from edgert.pipeline.load import read
 from edgert.pipeline.substitute import command_line_variables
 from edgert.plan.build import find_faults
+from edgert.profiles.choose import Chosen, choose
 from edgert.stages.registry import Registry
 
 
@@ -32,12 +34,14 @@ from edgert.stages.registry import Registry
 )
 @click.option("--input", "input_", metavar="WHAT", help="Value of EDGERT_INPUT.")
 @click.option("--output", metavar="WHERE", help="Value of EDGERT_OUTPUT.")
+@profile_option
 @click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
 def command(
     files: tuple[Path, ...],
     settings: tuple[str, ...],
     input_: str | None,
     output: str | None,
+    profile: str | None,
     as_json: bool,  # noqa: FBT001  click hands it over
 ) -> None:
     """Find every fault of pipeline files.
@@ -46,14 +50,17 @@ def command(
     is 2 if there are any.
     """
     variables = command_line_variables(input_, output)
-    kinds = Registry()
-    reports = [examine(file, variables, settings, kinds) for file in files]
+    kinds, chosen = Registry(), choose(profile)
+    _warn(chosen.warnings)
+    reports = [examine(file, variables, settings, kinds, chosen) for file in files]
     for report in reports:
         _tell(report)
         if not as_json:
             _tell_good(report)
     if as_json:
-        show_json({"schema": "edgert.check/1", "files": [_as_data(report) for report in reports]})
+        named = {"name": chosen.profile.name, "why": chosen.why} if chosen.profile else None
+        data = [_as_data(report) for report in reports]
+        show_json({"schema": "edgert.check/1", "profile": named, "files": data})
     if any(report.faults for report in reports):
         raise SystemExit(EXIT_USER)
 
@@ -69,22 +76,30 @@ class Report:
 
 
 def examine(
-    file: Path, variables: Mapping[str, str], settings: Sequence[str], kinds: Registry
+    file: Path,
+    variables: Mapping[str, str],
+    settings: Sequence[str],
+    kinds: Registry,
+    chosen: Chosen,
 ) -> Report:
     """Return everything that is wrong with one file."""
     try:
-        document = read(file, variables, settings)
+        document, known = chosen.apply(read(file, variables, settings), kinds)
     except PipelineError as error:
         return Report(str(file), 0, error.faults)
     checked = check(document, kinds)
-    faults = find_faults(document, checked, kinds, Models(document.folder))
+    faults = find_faults(document, checked, kinds, Models(document.folder), known)
     return Report(str(file), len(document.spec.stages), faults, checked.warnings)
 
 
 def _tell(report: Report) -> None:
     for fault in report.faults:
         click.echo(str(fault), err=True)
-    for warning in report.warnings:
+    _warn(map(str, report.warnings))
+
+
+def _warn(warnings: Iterable[str]) -> None:
+    for warning in warnings:
         click.echo(f"warning: {warning}", err=True)
 
 

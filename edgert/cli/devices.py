@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from edgert.cli.profiles import show_profile, show_profiles
 from edgert.cli.render import show, show_json, table
 
 if TYPE_CHECKING:
@@ -21,12 +22,30 @@ ACCELERATOR_HEADERS = ("ACCELERATOR", "NODE", "DRIVER", "USABLE", "AS", "WHY NOT
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(*, as_json: bool) -> None:
+@click.option(
+    "--profile",
+    metavar="[NAME|PATH]",
+    is_flag=False,
+    flag_value="",
+    help="Show a device profile instead, and what this machine has of it; that of this machine "
+    "where none is named.",
+)
+@click.option("--profiles", is_flag=True, help="List the device profiles instead.")
+def command(*, as_json: bool, profile: str | None, profiles: bool) -> None:
     """Show the CPU, the devices of every runtime, and the accelerators that the kernel shows.
 
     Runtimes are asked in processes of their own, and their accelerators have to run a small model.
     What is not usable is shown with the reason and what to do about it.
     """
+    if profiles:
+        show_profiles(as_json=as_json)
+    elif profile is not None:
+        show_profile(profile, as_json=as_json)
+    else:
+        _show_devices(as_json=as_json)
+
+
+def _show_devices(*, as_json: bool) -> None:
     import msgspec
 
     from edgert.inventory import take

@@ -49,6 +49,16 @@ def pipeline_options(function: Function) -> Function:
     return command
 
 
+def profile_option(function: Function) -> Function:
+    """Add ``--profile`` to a command; it gets ``profile: str | None``."""
+    option = click.option(
+        "--profile",
+        metavar="NAME|PATH",
+        help="Device profile instead of the one that matches this machine.",
+    )
+    return option(function)
+
+
 def log_options(function: Function) -> Function:
     """Add ``--log-level`` and ``--log-format`` to a command.
 

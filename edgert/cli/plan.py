@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 import msgspec
 
-from edgert.cli.options import log_options, pipeline_options
+from edgert.cli.options import log_options, pipeline_options, profile_option
 from edgert.cli.planning import plan_file
 from edgert.cli.progress import StatusLine
 from edgert.cli.render import show, show_json, table
 from edgert.device.cores import as_list
 from edgert.device.memory import in_units
 from edgert.plan.structs import Plan, StagePlan
+from edgert.profiles.apply import ProfileUse
 from edgert.stages.infer_requests import REQUESTS
 
 
 @click.command()
 @pipeline_options
+@profile_option
 @click.option(
     "--format", "style", type=click.Choice(["text", "json"]), default="text", show_default=True
 )
@@ -28,13 +31,14 @@ def command(  # noqa: PLR0913  one parameter an option, as click has it
     file: Path,
     variables: dict[str, str],
     settings: tuple[str, ...],
+    profile: str | None,
     style: str,
     log_level: str,
     log_format: str,
 ) -> None:
     """Show the workers, cores, rings and devices of the pipeline in FILE; start nothing."""
     line = StatusLine()
-    plan = plan_file(file, variables, settings, pull=False, line=line).plan
+    plan = plan_file(file, variables, settings, pull=False, line=line, profile=profile).plan
     if style == "json":
         show_json(plan_json(plan))
     else:
@@ -45,6 +49,21 @@ def plan_json(plan: Plan) -> dict[str, object]:
     """Return the plan as plain JSON values, ``edgert.plan/1``."""
     plain: dict[str, object] = msgspec.to_builtins(plan, str_keys=True)
     return {"schema": "edgert.plan/1", "shared_bytes": plan.shared_bytes, **plain}
+
+
+def render_profile(profile: ProfileUse | None) -> Iterator[str]:
+    """Yield the lines that name a plan's profile, why it is this one, and what it filled in."""
+    if profile is None:
+        yield "profile: none matches this machine"
+        return
+    yield f"profile: {profile.name} ({profile.why})"
+    for stage, values in profile.given.items():
+        said = "; ".join(f"{key} {_shown(value)}" for key, value in values.items())
+        yield f"  {stage}: {said} (default of the profile)"
+
+
+def _shown(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def render_plan(plan: Plan) -> str:
@@ -79,6 +98,7 @@ def render_plan(plan: Plan) -> str:
         [
             f"pipeline {plan.name}: {len(plan.streams)} stream(s), at most {plan.in_flight} frames "
             f"of each in flight, {in_units(plan.shared_bytes)} of shared memory",
+            *render_profile(plan.profile),
             "",
             table(("worker", "stages", "cores", "threads", "placement"), workers),
             "",

@@ -24,6 +24,7 @@ def plan_file(
     *,
     pull: bool,
     line: StatusLine,
+    profile: str | None = None,
 ) -> Pipeline:
     """Load, check and plan a file; pull its models where ``pull`` is set.
 
@@ -31,7 +32,9 @@ def plan_file(
         EdgertError: Whatever is wrong with it.
     """
     reader = Models(file.parent, pull=pull, on_progress=pull_ticker(line, say))
-    pipeline = Pipeline.load(file, variables=variables, settings=settings, models=reader)
+    pipeline = Pipeline.load(
+        file, variables=variables, settings=settings, models=reader, profile=profile
+    )
     line.clear()
     for warning in pipeline.warnings:
         say(f"warning: {warning}")

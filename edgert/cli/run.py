@@ -10,17 +10,20 @@ from pathlib import Path
 import click
 import msgspec
 
-from edgert.cli.options import log_options, pipeline_options
+from edgert.cli.options import log_options, pipeline_options, profile_option
+from edgert.cli.plan import render_profile
 from edgert.cli.planning import plan_file, say
 from edgert.cli.progress import StatusLine, run_ticker
 from edgert.cli.summary import render_summary
 from edgert.errors import ResourceError
+from edgert.profiles.apply import ProfileUse
 from edgert.runtime.run import RunOptions
 from edgert.runtime.summary import Summary
 
 
 @click.command()
 @pipeline_options
+@profile_option
 @click.option("--max-frames", type=click.IntRange(min=1), help="End each stream after so many.")
 @click.option(
     "--duration", type=click.FloatRange(min=0, min_open=True), help="End after so many seconds."
@@ -47,6 +50,7 @@ def command(  # noqa: PLR0913  one parameter an option, as click has it
     file: Path,
     variables: dict[str, str],
     settings: tuple[str, ...],
+    profile: str | None,
     max_frames: int | None,
     duration: float | None,
     summary_file: Path | None,
@@ -64,7 +68,8 @@ def command(  # noqa: PLR0913  one parameter an option, as click has it
         handler.addFilter(line.make_way)
     if summary_file:
         _require_writable(summary_file)
-    pipeline = plan_file(file, variables, settings, pull=True, line=line)
+    pipeline = plan_file(file, variables, settings, pull=True, line=line, profile=profile)
+    _tell_profile(pipeline.plan.profile)
     options = RunOptions(
         max_frames=max_frames or 0,
         duration_s=duration or 0.0,
@@ -82,6 +87,13 @@ def command(  # noqa: PLR0913  one parameter an option, as click has it
     for error in outcome.errors:
         say(str(error))
     context.exit(outcome.exit_code)
+
+
+def _tell_profile(profile: ProfileUse | None) -> None:
+    """Say which profile it was that filled something in."""
+    if profile is not None and profile.given:
+        for line in render_profile(profile):
+            say(line)
 
 
 def _require_writable(path: Path) -> None:

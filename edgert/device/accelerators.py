@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from edgert.device import permission
+from edgert.device import buses, permission
 from edgert.device.kinds import KINDS, Kind, kind_of
 
 # Class in /sys -> where its nodes stand below /dev. In a container /sys shows what /dev lacks.
@@ -103,20 +103,17 @@ def _device_of(root: Path, name: str) -> Path | None:
 
 
 def _on_pci(root: Path) -> Iterator[_Seen]:
-    for folder in sorted((root / "sys/bus/pci/devices").glob("*")):
-        vendor, device = _text(folder / "vendor"), _text(folder / "device")
-        identity = f"{vendor.removeprefix('0x')}:{device.removeprefix('0x')}"
+    for identity, folder in buses.on_pci(root):
         for kind in KINDS:
             if identity in kind.pci:
                 yield _Seen(kind, "", _link_name(folder / "driver"), folder.resolve().name)
 
 
 def _on_usb(root: Path) -> Iterator[_Seen]:
-    for folder in sorted((root / "sys/bus/usb/devices").glob("*")):
-        identity = f"{_text(folder / 'idVendor')}:{_text(folder / 'idProduct')}"
+    for identity, folder in buses.on_usb(root):
         for kind in KINDS:
             if identity in kind.usb:
-                bus, device = _text(folder / "busnum"), _text(folder / "devnum")
+                bus, device = buses.text(folder / "busnum"), buses.text(folder / "devnum")
                 yield _Seen(kind, f"bus/usb/{bus:0>3}/{device:0>3}", "")
 
 
@@ -131,7 +128,9 @@ def _on_board(root: Path) -> Iterator[_Seen]:
 
 def _describe(seen: _Seen, root: Path, may_use: permission.MayUse) -> Accelerator:
     driver = seen.driver or _loaded(seen.kind, root)
-    version = _text(root / "sys/module" / driver.replace("-", "_") / "version") if driver else ""
+    version = (
+        buses.text(root / "sys/module" / driver.replace("-", "_") / "version") if driver else ""
+    )
     path = root / "dev" / seen.node
     name = f"/dev/{seen.node}" if seen.node else ""
     if not seen.node or not path.exists():
@@ -156,10 +155,3 @@ def _loaded(kind: Kind, root: Path) -> str:
 
 def _link_name(link: Path) -> str:
     return link.resolve().name if link.exists() else ""
-
-
-def _text(file: Path) -> str:
-    try:
-        return file.read_text(errors="replace").strip()
-    except OSError:
-        return ""

@@ -62,7 +62,7 @@ def check(document: Document, kinds: Kinds) -> Checked:
     is_whole = document.is_whole and len(contracts) == len(document.spec.stages)
     for check_whole in (*GRAPH_CHECKS, check_replicas) if is_whole else ():
         faults += check_whole(document, contracts)
-    every = _in_order([*document.faults, *_news(document.faults, faults)])
+    every = in_order([*document.faults, *_news(document.faults, faults)])
     return Checked(every, tuple(warn_in_flight(document, options)), options, contracts)
 
 
@@ -72,5 +72,6 @@ def _news(known: tuple[Fault, ...], faults: list[Fault]) -> list[Fault]:
     return [fault for fault in faults if (fault.line, fault.column) not in places]
 
 
-def _in_order(faults: list[Fault]) -> tuple[Fault, ...]:
+def in_order(faults: list[Fault]) -> tuple[Fault, ...]:
+    """Return faults in the order of the file."""
     return tuple(sorted(faults, key=lambda fault: (fault.line, fault.column)))

@@ -9,15 +9,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from edgert.errors import Fault, PipelineError
-from edgert.pipeline.construct import Constructor
+from edgert.errors import PipelineError
 from edgert.pipeline.document import Document
 from edgert.pipeline.marks import Loc, Marks
 from edgert.pipeline.settings import apply_settings
 from edgert.pipeline.spec import STAGE_NAME, PipelineSpec, StageSpec
 from edgert.pipeline.substitute import substitute
 from edgert.pipeline.validate import Flaw, Subject, validate
-from edgert.pipeline.yamltext import MAX_BYTES, compose, decode
+from edgert.pipeline.yamlfile import read_yaml
 
 # What stands in for a missing key, so that the rest of the file can still be checked.
 UNKNOWN_KIND = "?"
@@ -52,14 +51,9 @@ def read(path: Path, variables: Mapping[str, str], settings: Sequence[str] = ())
     Raises:
         PipelineError: Nothing can be made of the file; what is known of it is in it.
     """
-    file = str(path)
-    constructor = Constructor(file)
-    node = compose(decode(_bytes(path), file), file)
-    if node is None:
-        raise PipelineError([Fault("the file", "it is empty", "Write a pipeline", file, 1, 1)])
-    value = constructor.construct(node)
-    marks = constructor.marks
-    faults = constructor.faults + apply_settings(value, marks, settings)
+    found = read_yaml(path, "pipeline")
+    value, marks = found.value, found.marks
+    faults = [*found.faults, *apply_settings(value, marks, settings)]
     value, unresolved = substitute(value, marks, {**os.environ, **variables})
     faults += unresolved
     spec, flaws, is_whole = _spec(Subject(value, (), marks))
@@ -69,16 +63,6 @@ def read(path: Path, variables: Mapping[str, str], settings: Sequence[str] = ())
     if spec is None:
         raise PipelineError(faults)
     return Document(path, spec, marks, tuple(faults), is_whole)
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            return file.read(MAX_BYTES + 1)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        fault = f"it cannot be read: {reason}"
-        raise PipelineError([Fault("the file", fault, "Give a pipeline file", str(path))]) from None
 
 
 def _spec(subject: Subject) -> tuple[PipelineSpec | None, list[Flaw], bool]:

@@ -38,7 +38,7 @@ def schema(kinds: Kinds) -> dict[str, Any]:
     }
     root["properties"]["stages"].pop("patternProperties", None)
     whole = {"$schema": DRAFT, "title": "edgert pipeline", **root, "$defs": definitions}
-    plain = _without_titles(whole)
+    plain = without_titles(whole)
     for name, definition in plain["$defs"].items():
         plain["$defs"][name] = _with_substitutions(definition)
     plain["properties"]["limits"] = _with_substitutions(plain["properties"]["limits"])
@@ -146,14 +146,14 @@ def _point(node: Any, prefix: str) -> Any:
     return pointed
 
 
-def _without_titles(node: Any) -> Any:
+def without_titles(node: Any) -> Any:
     """Leave out the titles that pydantic makes of every key; a key of that name stays."""
     if isinstance(node, list):
-        return [_without_titles(each) for each in node]
+        return [without_titles(each) for each in node]
     if not isinstance(node, dict):
         return node
     return {
-        key: _without_titles(each)
+        key: without_titles(each)
         for key, each in node.items()
         if key != "title" or not isinstance(each, str) or each == "edgert pipeline"
     }

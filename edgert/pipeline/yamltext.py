@@ -25,7 +25,7 @@ _MENDS = {
     "alphabetic or numeric character": "Quote a value that begins with '*' or '&'",
     "levels": "Nest less deeply",
     "values": "Write less into one file",
-    "single document": "Write one pipeline in a file, without '---' between",
+    "single document": "Keep one document in a file, without '---' between",
 }
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
-from edgert.device import limits
 from edgert.errors import Fault, PipelineError, UserError
-from edgert.pipeline.check import Checked
+from edgert.pipeline.check import Checked, in_order
 from edgert.pipeline.document import Document
 from edgert.pipeline.graph import cycles, edges, order, streams
 from edgert.plan.aside import Aside, Way, find_aside
@@ -18,6 +17,7 @@ from edgert.plan.ports import merge_ports
 from edgert.plan.replicas import Replica, replicas_of
 from edgert.plan.rings import RingPlanner
 from edgert.plan.structs import Plan, StagePlan, WorkerPlan
+from edgert.profiles.apply import NOTHING_KNOWN, Known
 from edgert.stages.base import ModelReader, PlanContext, Stage
 from edgert.stages.registry import BUILT_IN
 from edgert.tensor import PortSpec
@@ -33,15 +33,19 @@ class StageClasses(Protocol):
 
 
 def build_plan(
-    document: Document, checked: Checked, classes: StageClasses, models: ModelReader
+    document: Document,
+    checked: Checked,
+    classes: StageClasses,
+    models: ModelReader,
+    known: Known = NOTHING_KNOWN,
 ) -> Plan:
-    """Return the plan of a pipeline.
+    """Return the plan of a pipeline; ``known`` is what a device profile says of the machine.
 
     Raises:
         PipelineError: What ``check`` found, and stages that cannot work with what arrives, files
             that are missing, cores that are impossible: all of it in one run.
     """
-    builder = _Builder(document, checked, classes, models)
+    builder = _Builder(document, checked, classes, models, known)
     faults = in_order([*checked.faults, *builder.survey()])
     if faults:
         raise PipelineError(list(faults))
@@ -49,23 +53,27 @@ def build_plan(
 
 
 def find_faults(
-    document: Document, checked: Checked, classes: StageClasses, models: ModelReader
+    document: Document,
+    checked: Checked,
+    classes: StageClasses,
+    models: ModelReader,
+    known: Known = NOTHING_KNOWN,
 ) -> tuple[Fault, ...]:
     """Return what ``check`` found and what planning finds, as far as it can go, in file order."""
-    survey = _Builder(document, checked, classes, models).survey()
+    survey = _Builder(document, checked, classes, models, known).survey()
     return in_order([*checked.faults, *survey])
-
-
-def in_order(faults: list[Fault]) -> tuple[Fault, ...]:
-    """Return faults in the order of the file."""
-    return tuple(sorted(faults, key=lambda fault: (fault.line, fault.column)))
 
 
 class _Builder:
     def __init__(
-        self, document: Document, checked: Checked, classes: StageClasses, models: ModelReader
+        self,
+        document: Document,
+        checked: Checked,
+        classes: StageClasses,
+        models: ModelReader,
+        known: Known,
     ) -> None:
-        self._document = document
+        self._document, self._known = document, known
         self._checked = checked
         self._spec = document.spec
         self._options: Mapping[str, Any] = checked.options
@@ -131,6 +139,7 @@ class _Builder:
             requested=devices,
             requests=requests_of(planner.replicas, self._ports),
             unknown=unknown_devices(devices),
+            profile=self._known.profile,
         )
 
     def _plan_stage(self, name: str) -> None:
@@ -175,7 +184,7 @@ class _Builder:
         if placement is None or not self._classes[name].uses_all_cores:
             return 1
         # Replicas share their cores.
-        return max(1, limits.thread_count(placement.cores) // self._spec.stages[name].replicas)
+        return max(1, placement.threads // self._spec.stages[name].replicas)
 
     def _note(self, name: str, error: UserError, key: str = "") -> None:
         loc = ("stages", name, key) if key else ("stages", name)
@@ -189,7 +198,8 @@ class _Builder:
         found = {}
         for worker, names in self._by_worker().items():
             try:
-                found[worker] = place([(name, self._spec.stages[name]) for name in names])
+                stages = [(name, self._spec.stages[name]) for name in names]
+                found[worker] = place(stages, self._known)
             except UserError as error:
                 self._note(names[0], error, "cores")
         return found

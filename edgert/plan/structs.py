@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from edgert.profiles.apply import ProfileUse
 from edgert.tensor import PortSpec
 from edgert.transport.ledger import LedgerLayout
 from edgert.transport.ring import RingPlan
@@ -84,6 +85,7 @@ class Plan(msgspec.Struct, frozen=True):
         requested: Stage -> devices asked for, in order.
         requests: Stage -> inferences that it keeps in flight.
         unknown: What is not known before the run, for people.
+        profile: The device profile, and what it filled in; None where none matches.
     """
 
     name: str
@@ -97,6 +99,7 @@ class Plan(msgspec.Struct, frozen=True):
     requested: dict[str, tuple[str, ...]]
     requests: dict[str, int] = {}
     unknown: tuple[str, ...] = ()
+    profile: ProfileUse | None = None
 
     @property
     def shared_bytes(self) -> int:

@@ -1,0 +1,76 @@
+"""From what was asked for to the profile of a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from edgert.errors import PipelineError
+from edgert.pipeline.contract import Kinds
+from edgert.pipeline.document import Document
+from edgert.profiles.apply import NOTHING_KNOWN, Known, apply
+from edgert.profiles.find import known, locate
+from edgert.profiles.load import Profile, load_profile
+from edgert.profiles.machine import Machine, look
+from edgert.profiles.match import pick
+
+ASKED_FOR = "asked for"
+NOTHING = "no profile matches this machine"
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The profile that was chosen; None where none matches.
+
+    Attributes:
+        profile: The profile.
+        why: Why this one, for people.
+        machine: The machine it was chosen for.
+        warnings: What is wrong with profiles that were passed over.
+    """
+
+    profile: Profile | None
+    why: str
+    machine: Machine
+    warnings: tuple[str, ...] = ()
+
+    def apply(self, document: Document, kinds: Kinds) -> tuple[Document, Known]:
+        """Return a document with the profile's defaults, and what else a plan takes from it."""
+        if self.profile is None:
+            return document, NOTHING_KNOWN
+        return apply(document, kinds, self.profile, self.why, self.machine)
+
+
+def choose(asked: str | None = None, root: Path = Path("/")) -> Chosen:
+    """Return the profile that was asked for by name or path, else the one that matches.
+
+    Args:
+        asked: A name or a path; None or empty for the one that matches.
+        root: Where /dev, /proc and /sys are found.
+
+    Raises:
+        UserError: There is none of that name.
+        PipelineError: The one that was asked for has faults.
+    """
+    machine = look(root)
+    if asked:
+        return Chosen(load_profile(locate(asked)), ASKED_FOR, machine)
+    profiles, warnings = load_all()
+    picked, reasons = pick(profiles, machine)
+    why = f"picked: {', '.join(reasons)}" if picked else NOTHING
+    return Chosen(picked, why, machine, warnings)
+
+
+def load_all() -> tuple[list[Profile], tuple[str, ...]]:
+    """Return every profile that there is, and what is wrong with those that cannot be read.
+
+    A run does not end for a profile that it may not need: its faults are told as warnings.
+    """
+    profiles: list[Profile] = []
+    warnings: list[str] = []
+    for file in known().values():
+        try:
+            profiles.append(load_profile(file))
+        except PipelineError as error:
+            warnings += map(str, error.faults)
+    return profiles, tuple(warnings)
