@@ -103,6 +103,22 @@ def convolution(path: Path, shape: Shape) -> Path:
     return save(path, nodes, [value("x", shape)], [value("y", ["batch", "places"])], constants)
 
 
+def reshaped(path: Path) -> Path:
+    """Y [1, 4, all the rest] of x [n, 4, 2, 2]: a batch becomes one long item, as in YOLOX."""
+    node = helper.make_node("Reshape", ["x", "to"], ["y"])
+    to = {"to": np.array([1, 4, -1])}
+    return save(path, [node], [value("x", ["n", 4, 2, 2])], [value("y", [1, 4, "rest"])], to)
+
+
+def mixing(path: Path) -> Path:
+    """Y = x minus the mean of the whole batch, [n, 4]: right in its shapes alone."""
+    nodes = [
+        helper.make_node("ReduceMean", ["x"], ["mean"], keepdims=0),
+        helper.make_node("Sub", ["x", "mean"], ["y"]),
+    ]
+    return save(path, nodes, [value("x", ["n", 4])], [value("y", ["n", 4])])
+
+
 def places_of_ones(path: Path) -> Path:
     """Y i64 [1, as many as x has elements that are not zero], x f32 [6]."""
     node = helper.make_node("NonZero", ["x"], ["y"])

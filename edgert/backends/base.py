@@ -129,8 +129,11 @@ class Session(Protocol):
     inputs: Mapping[str, TensorSpec]
     outputs: Mapping[str, TensorSpec]
     device: DeviceReport
-    copied_bytes: int
-    """Bytes moved because the runtime's API could not use the caller's memory."""
+
+    @property
+    def copied_bytes(self) -> int:
+        """Bytes moved because the runtime's API could not use the caller's memory."""
+        ...
 
     @property
     def requests(self) -> int:

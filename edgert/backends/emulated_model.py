@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import msgspec
 import numpy as np
 
 from edgert.backends.base import Backend, CompileRequest, Session, Signature
+from edgert.backends.once import infer_once
 from edgert.backends.registry import READERS, backend, is_installed
 from edgert.errors import DeviceError, ModelError
 from edgert.tensor import DTYPES, TensorSpec
@@ -45,7 +45,7 @@ def one_inference(request: CompileRequest, file: str, place: str) -> dict[str, A
         request = msgspec.structs.replace(request, bytes={})
     session = on_cpu(request)
     try:
-        return _infer_once(session, _example(session.inputs, file, place))
+        return infer_once(session, _example(session.inputs, file, place))
     finally:
         session.close()
 
@@ -81,40 +81,21 @@ def _example(inputs: Mapping[str, TensorSpec], file: str, place: str) -> dict[st
         array = np.load(Path(file), allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
         raise DeviceError(place, f"{file} cannot be read: {error}") from error
-    return {name: np.ascontiguousarray(array) for name in inputs}
+    return {name: _batch_of(array, spec) for name, spec in inputs.items()}
 
 
 def _noise(spec: TensorSpec) -> Array:
     """Return grey values that are the same every time; zeros for whole numbers, often indices."""
     shape = tuple(size or 0 for size in spec.shape)
-    if spec.dtype in ("u8", "f16", "f32"):
-        return np.random.default_rng(0).integers(0, 256, shape).astype(DTYPES[spec.dtype])
-    return np.zeros(shape, DTYPES[spec.dtype])
+    if spec.dtype not in ("u8", "f16", "f32"):
+        return np.zeros(shape, DTYPES[spec.dtype])
+    item = np.random.default_rng(0).integers(0, 256, (1, *shape[1:]) if shape else ())
+    return _batch_of(item.astype(DTYPES[spec.dtype]), spec)
 
 
-def _infer_once(session: Session, inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """Run one inference; an output that is open gets the room it asks for."""
-    results: dict[str, Array] = {}
-
-    def room(name: str, shape: tuple[int, ...]) -> Array:
-        results[name] = np.empty(shape, DTYPES[session.outputs[name].dtype])
-        return results[name]
-
-    targets = {
-        name: room(name, tuple(size or 0 for size in spec.shape))
-        if spec.is_static
-        else lambda shape, name=name: room(name, shape)
-        for name, spec in session.outputs.items()
-    }
-    ended = threading.Event()
-    errors: list[BaseException | None] = []
-
-    def done(error: BaseException | None) -> None:
-        errors.append(error)
-        ended.set()
-
-    session.start(inputs, targets, done)
-    ended.wait()
-    if errors[0] is not None:
-        raise errors[0]
-    return results
+def _batch_of(item: Array, spec: TensorSpec) -> Array:
+    """Repeat one item for each place of a batch, where the model was compiled for one."""
+    batch = spec.shape[0] if spec.shape else 1
+    if not batch or item.shape[:1] != (1,):
+        return np.ascontiguousarray(item)
+    return np.ascontiguousarray(np.repeat(item, batch, axis=0))

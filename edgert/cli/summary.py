@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from edgert.cli.render import table
-from edgert.runtime.summary import Percentiles, Summary
+from edgert.runtime.summary import BatchSummary, Percentiles, Summary
 
 
 def render_summary(summary: Summary) -> str:
@@ -33,6 +33,11 @@ def render_summary(summary: Summary) -> str:
         f"{frames['dropped']} + lost {frames['lost']}; {summary.fps:.1f} frames/s in "
         f"{summary.duration_s:.1f} s; latency {_percentiles(summary.latency_ms)}",
         table(headers, rows),
+        *(
+            _batches(name, stage.batch)
+            for name, stage in summary.stages.items()
+            if stage.batch is not None
+        ),
         *(_device(name, device) for name, device in summary.devices.items()),
         *(
             f"link {name}: dropped {link['dropped']}, lost {link['lost']} of {link['read']}"
@@ -65,6 +70,18 @@ def _device(stage: str, device: dict[str, object]) -> str:
     precision, runtime = device["precision"], device["runtime"]
     placed = f", {device['placed']}" if device.get("placed") else ""
     return f"device of {stage}: {device['actual']}{placed}, {precision} ({runtime}){why}"
+
+
+def _batches(stage: str, batch: BatchSummary) -> str:
+    sizes = "".join(
+        f"; size {size} took {cost['memory_mb']:.0f} MB and {cost['open_s']:.1f} s to open"
+        for size, cost in batch.sizes.items()
+    )
+    return (
+        f"batches of {stage}: {batch.batches}, mean size {batch.mean_size:.2f}, "
+        f"{batch.padding:.0%} padding; waited {_ms(batch.wait_ms.p50)} ms (p50), "
+        f"{_ms(batch.wait_ms.p99)} (p99){sizes}"
+    )
 
 
 def _memory(summary: Summary) -> str | None:

@@ -15,6 +15,7 @@ from edgert.pipeline.check_stages import (
     check_workers,
     find_contracts,
     read_options,
+    warn_batches,
     warn_in_flight,
 )
 from edgert.pipeline.contract import Kinds, StageContract
@@ -63,7 +64,8 @@ def check(document: Document, kinds: Kinds) -> Checked:
     for check_whole in (*GRAPH_CHECKS, check_replicas) if is_whole else ():
         faults += check_whole(document, contracts)
     every = in_order([*document.faults, *_news(document.faults, faults)])
-    return Checked(every, tuple(warn_in_flight(document, options)), options, contracts)
+    warnings = (*warn_in_flight(document, options), *warn_batches(document, options, contracts))
+    return Checked(every, warnings, options, contracts)
 
 
 def _news(known: tuple[Fault, ...], faults: list[Fault]) -> list[Fault]:

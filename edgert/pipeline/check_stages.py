@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from edgert.errors import Fault, UserError
 from edgert.pipeline.contract import Kinds, StageContract
 from edgert.pipeline.document import Document
-from edgert.pipeline.graph import Contracts
+from edgert.pipeline.graph import Contracts, streams
 from edgert.pipeline.load import UNKNOWN_KIND
 from edgert.pipeline.marks import Loc
 from edgert.pipeline.spec import StageSpec
@@ -94,3 +94,22 @@ def warn_in_flight(document: Document, options: Mapping[str, BaseModel]) -> Iter
             fault = f"{requests} requests can never be busy with limits.in_flight {in_flight}"
             mend = f"Set limits.in_flight to {requests} or more, or 'requests' to {in_flight}"
             yield document.fault(("stages", name, "requests"), "", fault, mend)
+
+
+def warn_batches(
+    document: Document, options: Mapping[str, BaseModel], contracts: Contracts
+) -> Iterator[Fault]:
+    """Warn of batches larger than all the frames that can reach their stage at once."""
+    in_flight = document.spec.limits.in_flight
+    reached = streams(document.spec, contracts)
+    for name, made in options.items():
+        size = getattr(getattr(made, "batch", None), "max_size", 0)
+        frames = in_flight * len(reached[name])
+        if frames and size > frames:
+            fault = (
+                f"a batch of {size} can never be full: with limits.in_flight {in_flight}, "
+                f"{frames} frames may be on their way"
+            )
+            needed = -(-size // len(reached[name]))
+            mend = f"Set limits.in_flight to {needed} or more, or max_size to {frames}"
+            yield document.fault(("stages", name, "batch", "max_size"), "", fault, mend)

@@ -12,6 +12,7 @@ from edgert.pipeline.graph import cycles, edges, order, streams
 from edgert.plan.aside import Aside, Way, find_aside
 from edgert.plan.devices import requested, requests_of, unknown_devices
 from edgert.plan.links import drops, edge_name, links_of
+from edgert.plan.pace import frame_interval_ms
 from edgert.plan.placement import Placement, place
 from edgert.plan.ports import merge_ports
 from edgert.plan.replicas import Replica, replicas_of
@@ -168,15 +169,17 @@ class _Builder:
             self._note(name, UserError(context.place, fault, "Mend the stage, or ask its author"))
 
     def _context(self, name: str) -> PlanContext:
+        sources = tuple(self._streams[stream] for stream in self._reached[name])
         return PlanContext(
             name=name,
             place=f"stage '{name}'",
             folder=str(self._document.folder),
             models=self._models,
             stages=self._options,
-            streams=tuple(self._streams[stream] for stream in self._reached[name]),
+            streams=sources,
             in_flight=self._spec.limits.in_flight,
             threads=self._threads(name),
+            frame_interval_ms=frame_interval_ms(sources, self._classes, self._ports),
         )
 
     def _threads(self, name: str) -> int:

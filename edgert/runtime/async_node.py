@@ -12,60 +12,72 @@ from edgert.runtime.node import WAIT_IN, Outputs, ReadingNode
 from edgert.stages.base import AsyncStage
 from edgert.transport.join import Arrival, Join
 from edgert.transport.ledger import StageBlock
-from edgert.transport.slot import Loan
+from edgert.transport.slot import Loan, Sample
 from edgert.transport.token import FILTERED, LOST
 
 
 class Ticket:
     """One frame in flight."""
 
-    __slots__ = ("arrival", "captured_ns", "end_ns", "error", "loans", "start_ns")
+    __slots__ = ("arrival", "captured_ns", "end_ns", "error", "loans", "samples", "start_ns")
 
     def __init__(self, arrival: Arrival, loans: dict[str, Loan]) -> None:
         self.arrival = arrival
         self.loans = loans
+        self.samples: dict[str, Sample] = {}
         self.error: BaseException | None = None
         self.start_ns = time.monotonic_ns()
         self.end_ns = 0
         self.captured_ns = 0
 
+    def end(self, error: BaseException | None) -> None:
+        """Note how the frame ended; called once, from any thread."""
+        self.error = error
+        self.end_ns = time.monotonic_ns()  # last: the loop takes it for the end
+
 
 class AsyncNode(ReadingNode):
-    """Starts frames while the stage has room; commits each when it is done, oldest first."""
+    """Starts frames while the stage has room; commits each when it is done, oldest first.
+
+    Gaps and the ends of streams take their turn behind the frames in flight.
+    """
 
     def __init__(self, stage: AsyncStage, block: StageBlock, outputs: Outputs, join: Join) -> None:
         super().__init__(stage, block, outputs, join)
         self._async_stage = stage
         self._capacity = stage.capacity
-        self._tickets: deque[Ticket] = deque()
+        self._tickets: deque[Ticket | int] = deque()  # an int is a stream that ends here
         self._wake_fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
 
     def step(self) -> bool:
         """Deliver what is done, then start what can be started."""
         delivered = self._deliver()
-        if len(self._tickets) >= self._capacity or not self._has_loans():
+        if not self._has_room() or not self._has_loans():
             return delivered
         arrival = self._join.receive_nowait()
-        if arrival is None:
-            if not self._tickets:
-                self._pass_on_ends()
-                self.finished = self._join.ended
-            return delivered
-        if arrival.reason:
+        if arrival is not None and arrival.reason:
             self._pass_on_in_order(arrival)
-        else:
+        elif arrival is not None:
             self._start(arrival)
-        return True
+        ended = self._join.streams_ended()
+        if ended:
+            self._note_ends(ended)
+        elif arrival is None and not self._tickets:
+            self.finished = self._join.ended
+        return delivered or arrival is not None or bool(ended)
 
     def wait_fds(self) -> Sequence[int]:
         """Wait for a frame that is done, and for whatever lets another begin."""
         self._drain_wake_fd()
-        if self._tickets and self._tickets[0].end_ns:
+        if self._can_deliver():
             return ()
-        if len(self._tickets) >= self._capacity:
+        if not self._has_room():
             return (self._wake_fd,)
         waited = self._outputs.free_fds if self._lacks_loan else self._join.fds
         return (self._wake_fd, *waited)
+
+    def _has_room(self) -> bool:
+        return len(self._tickets) < self._capacity
 
     def _drain_wake_fd(self) -> None:
         try:
@@ -74,43 +86,59 @@ class AsyncNode(ReadingNode):
             return
 
     def _start(self, arrival: Arrival) -> None:
+        ticket = self._admit(arrival)
+        self._block.record(WAIT_IN, max(0, ticket.start_ns - self._since_ns))
+
+        def done(error: BaseException | None) -> None:
+            ticket.end(error)
+            os.eventfd_write(self._wake_fd, 1)
+
+        try:
+            self._async_stage.start(ticket.samples, ticket.loans, done)
+        except (FrameLostError, FrameFiltered) as error:
+            done(error)
+        except BaseException as error:
+            self._tickets.pop()
+            self._outputs.put_back(ticket.loans)
+            raise self._fail(arrival, error) from error
+        self._since_ns = time.monotonic_ns()
+
+    def _admit(self, arrival: Arrival) -> Ticket:
+        """Give a frame its loans and its turn."""
         samples = self._samples(arrival)
         first = samples[self._order[0]]
         loans = self._outputs.give_up_loans()
         for loan in loans.values():
             loan.inherit(first)
         ticket = Ticket(arrival, loans)
+        ticket.samples = samples
         if self.is_leaf:
             ticket.captured_ns = first.header.captured_ns
-        self._block.record(WAIT_IN, max(0, ticket.start_ns - self._since_ns))
-
-        def done(error: BaseException | None) -> None:
-            ticket.error = error
-            ticket.end_ns = time.monotonic_ns()
-            os.eventfd_write(self._wake_fd, 1)
-
         self._tickets.append(ticket)
-        try:
-            self._async_stage.start(samples, loans, done)
-        except (FrameLostError, FrameFiltered) as error:
-            done(error)
-        except BaseException as error:
-            self._tickets.pop()
-            self._outputs.put_back(loans)
-            raise self._fail(arrival, error) from error
-        self._since_ns = time.monotonic_ns()
+        return ticket
 
     def _pass_on_in_order(self, arrival: Arrival) -> None:
-        """A gap takes its turn behind the frames in flight, so that it stays in order."""
         ticket = Ticket(arrival, {})
         ticket.end_ns = ticket.start_ns
         self._tickets.append(ticket)
 
+    def _note_ends(self, streams: Sequence[int]) -> None:
+        self._tickets.extend(streams)
+
+    def _can_deliver(self) -> bool:
+        if not self._tickets:
+            return False
+        first = self._tickets[0]
+        return isinstance(first, int) or bool(first.end_ns)
+
     def _deliver(self) -> bool:
-        tickets = self._tickets
         delivered = False
-        while tickets and tickets[0].end_ns:
-            self._finish(tickets.popleft())
+        while self._can_deliver():
+            first = self._tickets.popleft()
+            if isinstance(first, int):
+                self._end_stream(first)
+            else:
+                self._finish(first)
             delivered = True
         return delivered
 

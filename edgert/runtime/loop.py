@@ -88,7 +88,15 @@ class Loop:
         poll = self._polls.get(fds)
         if poll is None:
             poll = self._polls[fds] = self._make_poll(fds)
-        poll(_POLL_AT_MOST_MS)
+        poll(self._patience_ms())
+
+    def _patience_ms(self) -> int:
+        """Return how long to wait: until a node has something to do of its own accord."""
+        due_ns = min((node.due_ns for node in self._nodes if node.due_ns), default=0)
+        if not due_ns:
+            return _POLL_AT_MOST_MS
+        left_ns = max(0, due_ns - time.monotonic_ns())
+        return min(_POLL_AT_MOST_MS, -(-left_ns // 1_000_000))  # upwards: not a moment too soon
 
     def _make_poll(self, fds: tuple[int, ...]) -> Callable[[int], object]:
         poller = select.poll()

@@ -19,7 +19,7 @@ from edgert.transport.ring import RingWriter
 from edgert.transport.slot import Loan, Sample
 from edgert.transport.token import DONE, LOST, NONE
 
-SERVICE, WAIT_IN, WAIT_OUT, LATENCY = range(4)
+SERVICE, WAIT_IN, WAIT_OUT, LATENCY, WAIT_BATCH = range(5)
 PACE_OVER = 4  # frames: few, so that a device that recovers is known after few trials
 
 
@@ -99,6 +99,7 @@ class Node:
     def __init__(self, stage: Stage, block: StageBlock, outputs: Outputs) -> None:
         self.stage = stage
         self.finished = False
+        self.due_ns = 0  # when the next step has something to do though no fd says so; 0: never
         self.is_leaf = not outputs.free_fds
         self._block = block
         self._words = block.words
@@ -194,8 +195,11 @@ class ReadingNode(Node):
 
     def _pass_on_ends(self) -> None:
         for stream in self._join.streams_ended():
-            self.stage.end_stream(stream)
-            self._outputs.end(stream)
+            self._end_stream(stream)
+
+    def _end_stream(self, stream: int) -> None:
+        self.stage.end_stream(stream)
+        self._outputs.end(stream)
 
     def _fail(self, arrival: Arrival, error: BaseException) -> EdgertError:
         """Count the frame that a stage raised on, and return what to tell the user."""

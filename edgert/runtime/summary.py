@@ -24,6 +24,19 @@ class Percentiles(msgspec.Struct, frozen=True, omit_defaults=True):
     max: float | None = None
 
 
+class BatchSummary(msgspec.Struct, frozen=True):
+    """Batches of a stage; ``wait_ms`` is how long frames waited for others, or for a request.
+
+    ``padding`` is the share of places that no frame filled, ``sizes`` what each compiled size cost.
+    """
+
+    batches: int
+    mean_size: float
+    padding: float
+    wait_ms: Percentiles
+    sizes: dict[str, Any] = {}
+
+
 class StageSummary(msgspec.Struct, frozen=True):
     """One stage; ``cpu_s`` is its worker's, which stages of one worker share."""
 
@@ -37,6 +50,7 @@ class StageSummary(msgspec.Struct, frozen=True):
     cores: list[int]
     pid: int
     worker: str
+    batch: BatchSummary | None = None
 
 
 class Bottleneck(msgspec.Struct, frozen=True):
@@ -141,6 +155,23 @@ def _stage(block: StageBlock, member: Member, stage: StagePlan) -> StageSummary:
         cores=list(member.plan.cores),
         pid=member.pid,
         worker=member.plan.name,
+        batch=_batches(block, member.reports.get(stage.name, {}).get("batch", {})),
+    )
+
+
+def _batches(block: StageBlock, sizes: dict[str, Any]) -> BatchSummary | None:
+    """Return what is known of a stage's batches; None where it made none."""
+    words = block.words
+    batches, frames = words[StageBlock.BATCHES], words[StageBlock.BATCH_FRAMES]
+    if not batches:
+        return None
+    padding = words[StageBlock.BATCH_PADDING]
+    return BatchSummary(
+        batches=batches,
+        mean_size=round(frames / batches, 2),
+        padding=round(padding / (frames + padding), 3),
+        wait_ms=_percentiles(block.histogram("wait_batch")),
+        sizes=sizes,
     )
 
 

@@ -23,12 +23,13 @@ from edgert.plan.opening import make_stage
 from edgert.plan.structs import StagePlan, WorkerOrder
 from edgert.processes import give_memory_back
 from edgert.runtime.async_node import AsyncNode
+from edgert.runtime.batch_node import BatchNode
 from edgert.runtime.loop import Loop
 from edgert.runtime.node import Node, Outputs
 from edgert.runtime.source_node import SourceNode
 from edgert.runtime.sync_node import SyncNode
 from edgert.runtime.wiring import Wiring
-from edgert.stages.base import AsyncStage, Source, Stage
+from edgert.stages.base import AsyncStage, BatchStage, Source, Stage
 from edgert.transport.gate import FlowGate
 from edgert.transport.join import Join, Port
 
@@ -154,6 +155,11 @@ class Worker:
             )
         ports = [Port(port, readers) for port, readers in wiring.reader_ports(plan).items()]
         join = Join(ports)
+        batching = stage.batching if isinstance(stage, BatchStage) else None
+        if isinstance(stage, BatchStage) and batching:
+            in_flight = wiring.ledger.layout.streams
+            may_come = {stream: in_flight[self._order.streams[stream]] for stream in plan.streams}
+            return BatchNode(stage, block, outputs, join, batching, may_come)
         if isinstance(stage, AsyncStage):
             return AsyncNode(stage, block, outputs, join)
         return SyncNode(stage, block, outputs, join)

@@ -6,13 +6,14 @@ worker, in a test without any process, and in one process with its neighbour.
 
     Stage          process(inputs, outputs): one frame in, one frame out, or none (a sink)
     AsyncStage     start(inputs, outputs, done): several frames in flight, done when done
+    BatchStage     start_batch(frames, done): the same, several frames at once
     Source         grab() and write(outputs): frames come from outside
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
@@ -57,6 +58,8 @@ class PlanContext:
         streams: Names of the streams (source stages) that reach this stage.
         in_flight: Frames of one stream that may be on their way.
         threads: How many threads the stage's libraries may use.
+        frame_interval_ms: Shortest time between two frames of one of these streams; 0 where one of
+            them is not live or does not tell.
     """
 
     name: str
@@ -67,6 +70,7 @@ class PlanContext:
     streams: tuple[str, ...] = ()
     in_flight: int = 4
     threads: int = 1
+    frame_interval_ms: float = 0.0
 
 
 @dataclass(slots=True)
@@ -191,6 +195,49 @@ class AsyncStage(Stage):
             inputs: The frame on each input port.
             outputs: A loan for each connected output port.
             done: Called once, from any thread, with the error that ended it or None.
+        """
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class Batching:
+    """How frames are collected into batches.
+
+    Attributes:
+        max_size: Frames that one batch may have.
+        max_delay_ns: How long the first of them may wait for others.
+        requests: Batches that may be at work at once.
+    """
+
+    max_size: int
+    max_delay_ns: int
+    requests: int
+
+
+class BatchStage(AsyncStage):
+    """A stage that can make several frames at once, if its options say so."""
+
+    @property
+    def batching(self) -> Batching | None:
+        """How frames are collected; None where each is started alone. Known once open."""
+        raise NotImplementedError
+
+    def require_fit(self, inputs: Inputs) -> None:
+        """Look at one frame before it joins others.
+
+        Raises:
+            FrameLostError: It cannot be part of a batch; it alone is lost.
+        """
+
+    def start_batch(self, frames: Sequence[tuple[Inputs, Outputs]], done: Done) -> int:
+        """Begin several frames, of any streams; what they have stays valid until ``done``.
+
+        Args:
+            frames: Inputs and outputs of each frame, as ``start`` gets them.
+            done: Called once, from any thread, with the error that ended them all or None.
+
+        Returns:
+            How many frames there would have been room for in what was begun.
         """
         raise NotImplementedError
 

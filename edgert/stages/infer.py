@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Mapping
-from functools import partial
 from typing import Any, ClassVar
 
 import msgspec
-import numpy as np
 
-from edgert.backends.base import ByteInput, CompileRequest, DeviceReport, Fit, Session
+from edgert.backends.base import ByteInput, CompileRequest, DeviceReport, Session
+from edgert.backends.once import infer_once, zeros_for
 from edgert.backends.registry import backend, candidates, options_for, parse_device
 from edgert.errors import (
     DeviceError,
@@ -23,13 +21,17 @@ from edgert.errors import (
 from edgert.models.compiled import compiled_folder, forget
 from edgert.models.describe import ModelDescription
 from edgert.stages.base import (
-    AsyncStage,
-    Done,
-    Inputs,
-    Outputs,
     PlanContext,
     Ports,
     StageOptions,
+)
+from edgert.stages.batch_open import Compile, open_batches, tell
+from edgert.stages.batch_plan import (
+    BATCH,
+    BatchPlan,
+    batch_faults,
+    plan_batches,
+    planned_batches,
 )
 from edgert.stages.infer_check import (
     byte_inputs,
@@ -41,11 +43,11 @@ from edgert.stages.infer_check import (
 )
 from edgert.stages.infer_options import InferOptions
 from edgert.stages.infer_requests import REQUESTS, planned_requests
-from edgert.tensor import DTYPES, PortSpec, TensorSpec
-from edgert.transport.address import Array
+from edgert.stages.session_stage import SessionStage
+from edgert.tensor import PortSpec, TensorSpec
 
 
-class Infer(AsyncStage):
+class Infer(SessionStage):
     """Run a model on the tensors of a frame, in place where the runtime can (TFLite cannot)."""
 
     inputs: ClassVar[Mapping[str, str]] = {"tensor": "tensors"}
@@ -57,18 +59,22 @@ class Infer(AsyncStage):
 
     @classmethod
     def frames_held(cls, options: Any, context: PlanContext) -> int:
-        """Return the requests in flight: each one holds a frame and a loan."""
-        return planned_requests(options.requests, options.devices, context)
+        """Return the frames in flight, each with a loan, and those that a batch is made of."""
+        requests = planned_requests(options.requests, options.devices, context)
+        batch = plan_batches(options.batch, context)
+        return requests if batch is None else batch.max_size * (requests + 1)
 
     @classmethod
     def plan(cls, options: Any, inputs: Ports, context: PlanContext) -> dict[str, PortSpec]:
         """Say which tensors come out, after proving that those that arrive fit the model."""
         model: ModelDescription = context.models.describe(options.model, options.shape)
+        batch = plan_batches(options.batch, context)
         faults = [
             *device_faults(options.devices, context.place),
             *option_faults(options.options, options.devices, context.place),
             *input_faults(model, inputs["tensor"], context.place),
             *output_faults(model, options.max_output, context.place),
+            *batch_faults(model, batch, context),
         ]
         if faults:
             raise PipelineError(faults)
@@ -87,6 +93,8 @@ class Infer(AsyncStage):
         }
         requests = planned_requests(options.requests, options.devices, context)
         attributes = {"model": options.model, "model_file": file, REQUESTS: requests}
+        if batch is not None:
+            attributes[BATCH] = msgspec.to_builtins(batch)
         tensors = {
             name: spec
             if spec.is_static
@@ -99,36 +107,8 @@ class Infer(AsyncStage):
         """Compile the model for the first device that takes it, and warm it up."""
         attributes = self.context.outputs["outputs"].attributes
         session, report = self._first_session(attributes["model_file"], attributes["model"])
-        self._session = session
-        self._warm_up_bytes = session.copied_bytes
-        self._static = [
-            (name, tuple(size or 0 for size in spec.shape))
-            for name, spec in session.outputs.items()
-            if spec.is_static
-        ]
-        self._open = [name for name, spec in session.outputs.items() if not spec.is_static]
+        self.adopt(session)
         self.context.report["device"] = msgspec.to_builtins(report)
-
-    @property
-    def capacity(self) -> int:
-        """Inferences that may be in flight."""
-        return self._session.requests
-
-    def start(self, inputs: Inputs, outputs: Outputs, done: Done) -> None:
-        """Begin one inference from the sample's memory into the loan's."""
-        loan = outputs["outputs"]
-        targets: dict[str, Array | Fit] = {
-            name: loan.tensor(name, shape) for name, shape in self._static
-        }
-        for name in self._open:
-            targets[name] = partial(loan.tensor, name)
-        self.context.copied_bytes = self._session.copied_bytes - self._warm_up_bytes
-        self._session.start(inputs["tensor"].tensors, targets, done)
-
-    def close(self) -> None:
-        """Wait for what is in flight and give the device back."""
-        self._session.close()
-        self.context.copied_bytes = self._session.copied_bytes - self._warm_up_bytes
 
     def _first_session(self, file: Mapping[str, Any], model: str) -> tuple[Session, DeviceReport]:
         place = self.context.place
@@ -179,11 +159,12 @@ class Infer(AsyncStage):
         self, runtime: str, device: str, file: Mapping[str, Any], cache_dir: str
     ) -> Session:
         settings = self.settings
-        session = backend(runtime).compile(
-            CompileRequest(
+
+        def compile_for(shapes: Mapping[str, list[int]]) -> Session:
+            request = CompileRequest(
                 path=file["path"],
                 device=device,
-                shapes=file["shapes"],
+                shapes=dict(shapes),
                 requests=self.context.outputs["outputs"].attributes[REQUESTS],
                 threads=self.context.threads,
                 precision=settings.precision,
@@ -192,16 +173,27 @@ class Infer(AsyncStage):
                 bytes=msgspec.convert(file["bytes"], dict[str, ByteInput]),
                 whole=settings.fallback == "forbid",
             )
-        )
+            return backend(runtime).compile(request)
+
+        session = compile_for(file["shapes"])
         try:
             self._prove_outputs(session)
             refuse_other_inputs(session, self.context.inputs["tensor"], self.context.place)
             for _ in range(session.requests):
-                _warm_up(session)
+                infer_once(session, zeros_for(session.inputs))
+            batch = planned_batches(self.context.outputs["outputs"].attributes)
+            if batch is None:
+                return session
+            return self._open_batches(session, batch, compile_for)
         except BaseException:
             session.close()
             raise
-        return session
+
+    def _open_batches(self, single: Session, batch: BatchPlan, compile_for: Compile) -> Session:
+        place, model = self.context.place, self.settings.model
+        opened = open_batches(compile_for, single, batch, model, place)
+        self.context.report["batch"] = tell(opened.costs, self.context.log, place)
+        return opened.session
 
     def _prove_outputs(self, session: Session) -> None:
         planned = set(self.context.outputs["outputs"].tensors)
@@ -220,31 +212,3 @@ class Infer(AsyncStage):
 
 def _said(fault: Fault) -> str:
     return fault.fault if not fault.mend else f"{fault.fault} ({fault.mend})"
-
-
-def _warm_up(session: Session) -> None:
-    """Run one inference on memory of its own.
-
-    Raises:
-        RunError: It failed.
-    """
-    ended = threading.Event()
-    errors: list[BaseException] = []
-
-    def done(error: BaseException | None) -> None:
-        if error is not None:
-            errors.append(error)
-        ended.set()
-
-    targets: dict[str, Array | Fit] = {
-        name: _scratch(spec) if spec.is_static else partial(np.empty, dtype=DTYPES[spec.dtype])
-        for name, spec in session.outputs.items()
-    }
-    session.start({name: _scratch(spec) for name, spec in session.inputs.items()}, targets, done)
-    ended.wait()
-    if errors:
-        raise errors[0]
-
-
-def _scratch(spec: TensorSpec) -> Array:
-    return np.zeros(tuple(size or 0 for size in spec.shape), DTYPES[spec.dtype])

@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from edgert.pipeline.spec import refusal
 from edgert.stages.base import StageOptions
+from edgert.stages.batch_plan import BatchOptions
 from edgert.stages.infer_requests import MOST
 
 
@@ -49,6 +50,9 @@ class InferOptions(StageOptions):
     max_output: dict[str, list[int]] = Field(
         default={},
         description="Largest shape of outputs that the model leaves open: `{boxes: [300, 4]}`.",
+    )
+    batch: BatchOptions | None = Field(
+        default=None, description="Several frames, of any streams, in one inference."
     )
 
     @property

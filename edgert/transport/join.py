@@ -98,8 +98,15 @@ class Join:
         return not self._ends_missing and not self._pending
 
     def streams_ended(self) -> list[int]:
-        """Return the streams that ended on every input since the last call."""
-        ended, self._ended_streams = self._ended_streams, []
+        """Return the streams of which nothing will come any more, each once.
+
+        A stream that ended on every input while a frame of it still lacks a token waits for that.
+        """
+        if not self._ended_streams:
+            return []
+        pending = {stream for stream, _ in self._pending}
+        ended = [stream for stream in self._ended_streams if stream not in pending]
+        self._ended_streams = [stream for stream in self._ended_streams if stream in pending]
         return ended
 
     def receive_nowait(self) -> Arrival | None:

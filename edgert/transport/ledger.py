@@ -2,7 +2,7 @@
 
     | stage blocks ... | edge blocks ... | stream blocks ... |      (u64 words, then state bytes)
 
-    stage:  the counters of STAGE_COUNTERS | histograms of service, wait in, wait out, latency
+    stage:  the counters of STAGE_COUNTERS | the histograms of HISTOGRAMS
     edge:   the counters of EDGE_COUNTERS | how many of its streams the writer has ended
     stream: the counters of STREAM_COUNTERS | in_flight x (sequence + 1, leaves pending, outcome)
     bytes:  per edge one byte a slot (EDGE_FREE ...), written only by whoever holds the slot's token
@@ -29,8 +29,11 @@ STAGE_COUNTERS = (
     "cpu_ns",  # CPU time of its process since it became ready
     "latency_max_ns",
     "pace_ns",  # of late, from one result to the next while it has work (a moving average)
+    "batches",  # inferences that had room for several frames
+    "batch_frames",  # frames that were in them
+    "batch_padding",  # places in them that no frame filled
 )
-HISTOGRAMS = ("service", "wait_in", "wait_out", "latency")
+HISTOGRAMS = ("service", "wait_in", "wait_out", "latency", "wait_batch")
 EDGE_COUNTERS = ("read", "processed", "dropped", "lost")
 STREAM_COUNTERS = ("read", "processed", "dropped", "lost", "ended")
 
@@ -122,6 +125,7 @@ class StageBlock(_Block):
 
     names = STAGE_COUNTERS
     (FRAMES, FILTERED, LOST, COPIED, FIRST, LAST, PROGRESS, CPU, LATENCY_MAX, PACE) = range(10)
+    BATCHES, BATCH_FRAMES, BATCH_PADDING = range(10, 13)
 
     def record(self, histogram: int, duration_ns: int) -> None:
         """Count a duration in histogram number ``histogram`` of ``HISTOGRAMS``."""

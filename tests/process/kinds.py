@@ -386,3 +386,61 @@ class Unplannable(Step):
     @classmethod
     def plan(cls, options: StepOptions, inputs: Ports, context: PlanContext) -> dict[str, PortSpec]:
         raise KeyError("colour")
+
+
+class TensorsOptions(StageOptions):
+    count: int = Field(100, description="How many.")
+    shape: list[int] = Field(description="Shape of each.")
+    odd: list[int] = Field([], description="Frames that are narrower than they should be.")
+
+
+class Tensors(Source):
+    """Gives a tensor of noise, another for each frame."""
+
+    outputs: ClassVar[Mapping[str, str]] = {"tensor": "tensors"}
+    options = TensorsOptions
+    settings: TensorsOptions
+
+    @classmethod
+    def plan(
+        cls, options: TensorsOptions, inputs: Ports, context: PlanContext
+    ) -> dict[str, PortSpec]:
+        return {"tensor": PortSpec("tensors", {"x": TensorSpec("f32", tuple(options.shape))})}
+
+    def open(self) -> None:
+        self.next = 0
+
+    def grab(self) -> FrameHeader | None:
+        if self.next >= self.settings.count:
+            return None
+        self.next += 1
+        return FrameHeader(captured_ns=time.monotonic_ns(), width=1, height=1)
+
+    def write(self, outputs: Outputs) -> None:
+        shape = tuple(self.settings.shape)
+        if self.next - 1 in self.settings.odd:
+            shape = (*shape[:-1], shape[-1] - 1)
+        noise = np.random.default_rng(self.next - 1)
+        outputs["tensor"].tensor("x", shape)[...] = noise.normal(size=shape)
+
+
+class Sums(Stage):
+    """Writes stream, frame and the sum of output ``y``, a line each."""
+
+    inputs: ClassVar[Mapping[str, str]] = {"raw": "tensors"}
+    options = AddOptions
+    settings: AddOptions
+
+    def open(self) -> None:
+        self.file = Path(self.settings.path).open("w", buffering=1)  # noqa: SIM115  close() closes it
+
+    def process(self, inputs: Inputs, outputs: Outputs) -> None:
+        header = inputs["raw"].header
+        total = float(inputs["raw"].tensors["y"].sum())
+        self.file.write(f"{header.stream} {header.sequence} {total:.3f}\n")
+
+    def end_stream(self, stream: int) -> None:
+        self.file.write(f"{stream} end\n")
+
+    def close(self) -> None:
+        self.file.close()

@@ -27,9 +27,9 @@ def unique_name() -> str:
 def write_pipeline(
     folder: Path, stages: Mapping[str, Mapping[str, Any]], in_flight: int = 4, name: str = ""
 ) -> Path:
-    """Write a pipeline file; kinds without a dot or colon are those of ``kinds.py``."""
+    """Write a pipeline file; kinds that begin with a capital letter are those of ``kinds.py``."""
     whole = {
-        stage: {**keys, "kind": keys["kind"] if "." in keys["kind"] else KINDS + keys["kind"]}
+        stage: {**keys, "kind": KINDS * keys["kind"][0].isupper() + keys["kind"]}
         for stage, keys in stages.items()
     }
     document = {

@@ -1,0 +1,96 @@
+"""What a stage does with an opened session: frames in, frames out, alone or several at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import ClassVar
+
+from edgert.backends.base import Fit, Session
+from edgert.errors import DeviceError, FrameLostError
+from edgert.stages.base import Batching, BatchStage, Done, Inputs, Outputs
+from edgert.stages.batch_plan import planned_batches
+from edgert.stages.batch_session import BatchSession
+from edgert.transport.address import Array
+from edgert.transport.slot import Loan
+
+
+class SessionStage(BatchStage):
+    """Runs inferences from the samples' memory into the loans'.
+
+    Attributes:
+        port: Name of the input port, and of the output port.
+    """
+
+    port: ClassVar[tuple[str, str]] = ("tensor", "outputs")
+
+    def adopt(self, session: Session) -> None:
+        """Take over a session that is warmed up; what was copied for that does not count."""
+        self._session = session
+        self._warm_up_bytes = session.copied_bytes
+        self._static = [
+            (name, tuple(size or 0 for size in spec.shape))
+            for name, spec in session.outputs.items()
+            if spec.is_static
+        ]
+        self._open = [name for name, spec in session.outputs.items() if not spec.is_static]
+
+    @property
+    def capacity(self) -> int:
+        """Inferences that may be in flight."""
+        return self._session.requests
+
+    def start(self, inputs: Inputs, outputs: Outputs, done: Done) -> None:
+        """Begin one inference from the sample's memory into the loan's."""
+        self._book_copies()
+        into = self._targets(outputs[self.port[1]])
+        try:
+            self._session.start(inputs[self.port[0]].tensors, into, done)
+        except DeviceError:
+            self.require_fit(inputs)  # a frame of another shape is that frame's fault alone
+            raise
+
+    @property
+    def batching(self) -> Batching | None:
+        """How frames are collected, where the plan says so."""
+        batch = planned_batches(self.context.outputs[self.port[1]].attributes)
+        if batch is None:
+            return None
+        return Batching(batch.max_size, round(batch.delay_ms * 1e6), self._session.requests)
+
+    def require_fit(self, inputs: Inputs) -> None:
+        """Let a frame of another shape than planned be lost alone, not with a whole batch."""
+        tensors = inputs[self.port[0]].tensors
+        for name, spec in self._session.inputs.items():
+            given = tensors.get(name)
+            if given is None or given.shape != spec.shape:
+                arrives = "is missing" if given is None else f"has shape {list(given.shape)}"
+                raise FrameLostError(f"{name!r} {arrives} in this frame, the model takes {spec}")
+
+    def start_batch(self, frames: Sequence[tuple[Inputs, Outputs]], done: Done) -> int:
+        """Begin one inference of several frames, gathered from the samples' memory."""
+        session = self._session
+        if not isinstance(session, BatchSession):
+            raise TypeError(f"{self.context.place} was not opened for batches")
+        self._book_copies()
+        takes, gives = self.port
+        return session.start_batch(
+            [(inputs[takes].tensors, self._targets(outputs[gives])) for inputs, outputs in frames],
+            done,
+        )
+
+    def close(self) -> None:
+        """Wait for what is in flight and give the device back."""
+        self._session.close()
+        self._book_copies()
+
+    def _targets(self, loan: Loan) -> dict[str, Array | Fit]:
+        targets: dict[str, Array | Fit] = {
+            name: loan.tensor(name, shape) for name, shape in self._static
+        }
+        for name in self._open:
+            targets[name] = partial(loan.tensor, name)
+        return targets
+
+    def _book_copies(self) -> None:
+        self.context.copied_bytes = self._session.copied_bytes - self._warm_up_bytes
