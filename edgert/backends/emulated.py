@@ -27,13 +27,14 @@ from edgert.backends.byte_input import with_bytes
 from edgert.backends.emulated_device import Behaviour
 from edgert.backends.emulated_faults import Faulty
 from edgert.backends.emulated_lanes import lanes_of
-from edgert.backends.emulated_limits import Placed, place_model, refuse_open_outputs
+from edgert.backends.emulated_limits import place_model, refuse_open_outputs
 from edgert.backends.emulated_model import first_reader, on_cpu, one_inference
 from edgert.backends.emulated_options import EmulatedOptions
 from edgert.backends.emulated_precision import round_all
 from edgert.backends.emulated_session import ComputingSession, ReplayingSession
 from edgert.backends.emulated_timing import duration_of
 from edgert.backends.options import read_all_options
+from edgert.backends.placement import landed
 from edgert.errors import DeviceError
 from edgert.tensor import TensorSpec
 
@@ -73,7 +74,6 @@ class EmulatedBackend:
         _require_floats(signature.outputs.values(), options, place)
         if options.computes or not options.dynamic_shapes:
             refuse_open_outputs(signature, options, place)
-        placed = place_model(request, options, place)
         with _told(options.state, place):
             lanes = lanes_of(place, request.device, options.lanes, state)
         behaviour = Behaviour(
@@ -82,7 +82,7 @@ class EmulatedBackend:
             faulty.changes(options.seed),
             faulty.steps(),
         )
-        report = self._report(place, options, placed)
+        report = self._report(request, options, place)
         if options.computes:
             return ComputingSession(on_cpu(request), report, behaviour, options.precision)
         results = one_inference(request, options.input, place)
@@ -90,12 +90,19 @@ class EmulatedBackend:
         ordered = {each: results[each] for each in signature.outputs}
         return ReplayingSession(seen.inputs, ordered, report, request.requests, behaviour)
 
-    def _report(self, place: str, options: EmulatedOptions, placed: Placed) -> DeviceReport:
-        actual = f"{place},CPU" if placed.on_cpu else place
+    def _report(
+        self, request: CompileRequest, options: EmulatedOptions, place: str
+    ) -> DeviceReport:
+        placed = place_model(request, options, place)
+        actual = landed(placed, place, place, whole=request.whole) if placed else place
         how = [options.precision or "", "" if options.computes else "replayed"]
-        precision = ", ".join(filter(None, how))
         return DeviceReport(
-            place, actual, precision, self.version(), emulated=True, placed=placed.said
+            place,
+            actual,
+            ", ".join(filter(None, how)),
+            self.version(),
+            emulated=True,
+            placed=str(placed or ""),
         )
 
 

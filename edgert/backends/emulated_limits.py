@@ -3,44 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from edgert.backends.base import CompileRequest, Signature
 from edgert.backends.binding import open_names
 from edgert.backends.emulated_options import EmulatedOptions
 from edgert.backends.emulated_precision import ITEM_BYTES
 from edgert.backends.opcount import OperatorCount
+from edgert.backends.placement import Placement
 from edgert.backends.registry import is_installed
 from edgert.errors import DeviceError
 
 _MB = 1e6
 
 
-class Placed(NamedTuple):
-    """How much of a model the device took.
-
-    Attributes:
-        said: ``61 of 68 operators``; empty where it was not asked.
-        on_cpu: Whether the CPU has the rest.
-    """
-
-    said: str = ""
-    on_cpu: bool = False
-
-
-def place_model(request: CompileRequest, options: EmulatedOptions, place: str) -> Placed:
-    """Say how much of the model the device takes.
+def place_model(request: CompileRequest, options: EmulatedOptions, place: str) -> Placement | None:
+    """Say how much of the model the device takes; None where it was not asked.
 
     Raises:
         DeviceError: It has operators that the device lacks, or needs more memory than it has.
     """
     if options.operators is None and options.memory_mb is None:
-        return Placed()
+        return None
     count = _count(request, place)
     if options.memory_mb is not None:
         _require_memory(count, options.memory_mb, options.precision or "f32", place)
     if options.operators is None:
-        return Placed()
+        return None
     return _placed(count.operators, options, place)
 
 
@@ -87,15 +75,14 @@ def _require_memory(count: OperatorCount, memory_mb: float, precision: str, plac
         )
 
 
-def _placed(operators: Mapping[str, int], options: EmulatedOptions, place: str) -> Placed:
+def _placed(operators: Mapping[str, int], options: EmulatedOptions, place: str) -> Placement:
     total = sum(operators.values())
     lacking = {
         name: count for name, count in operators.items() if name not in (options.operators or ())
     }
-    taken = total - sum(lacking.values())
-    said = f"{taken} of {total} operators"
-    if lacking and (options.unsupported == "refuse" or not taken):
+    placement = Placement(total - sum(lacking.values()), total)
+    if lacking and options.unsupported == "refuse":
         names = ", ".join(f"{name} ({count})" for name, count in lacking.items())
-        mend = "" if options.unsupported == "cpu" else "'unsupported: cpu' has the CPU do the rest"
-        raise DeviceError(place, f"it takes {said}; it lacks {names}", mend)
-    return Placed(said, bool(lacking))
+        mend = "'unsupported: cpu' has the CPU do the rest"
+        raise DeviceError(place, f"it takes {placement}; it lacks {names}", mend)
+    return placement

@@ -58,9 +58,19 @@ def test_what_the_cpu_does_is_reported(convolution: Path) -> None:
 
 
 @counted
+def test_the_cpu_does_nothing_where_the_device_must_take_all(convolution: Path) -> None:
+    asked = {"options": {"operators": ["Convolution"], "unsupported": "cpu"}, "whole": True}
+    with (
+        pytest.raises(DeviceError, match="it took only 1 of 5 operators of the model"),
+        models.session_of("emulated", convolution, **asked),
+    ):
+        pass
+
+
+@counted
 def test_a_model_none_of_whose_operators_it_has_is_refused(convolution: Path) -> None:
     said = refused(convolution, operators=["Relu"], unsupported="cpu")
-    assert said.startswith("emulated:NPU: it takes 0 of 5 operators; it lacks ")
+    assert said.startswith("emulated:NPU: it took none of the model's 5 operators.")
 
 
 @counted
