@@ -37,9 +37,10 @@ class DetectionHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Attributes:
         family: ``ssd`` (post-processed boxes, classes, scores, count), ``yolox`` (raw heads with
             grid and stride), ``yolo`` (Ultralytics v5 / v8 to v12), ``yolo-nms-free`` (end to end),
-            ``centerface``, ``blazeface``.
+            ``centerface``, ``blazeface``, ``yunet``.
         tensors: Role -> name of the output. ssd: boxes, classes, scores, count; centerface:
-            heatmap, scale, offset, landmarks; blazeface: boxes, scores; others: predictions.
+            heatmap, scale, offset, landmarks; blazeface: boxes, scores; yunet: cls_8, obj_8,
+            bbox_8, kps_8, the same for 16 and 32; others: predictions.
         strides: Strides of the heads, for yolox and blazeface.
         labels: Name of each class.
         class_offset: What a class number of the model has over the index into ``labels`` (1 where

@@ -28,6 +28,7 @@ from edgert.stages.postprocess.quantised import Dequantiser, warn_of_coarse_scor
 from edgert.stages.postprocess.ssd import SsdDecoder
 from edgert.stages.postprocess.yolo import YoloDecoder, YoloNmsFreeDecoder
 from edgert.stages.postprocess.yolox import YoloxDecoder
+from edgert.stages.postprocess.yunet import YunetDecoder
 from edgert.tensor import IDENTITY, PortSpec, TensorSpec
 from edgert.transport.address import Array
 
@@ -38,6 +39,7 @@ DECODERS: dict[str, Callable[[Head, float], Decoder]] = {
     "yolo-nms-free": YoloNmsFreeDecoder,
     "centerface": CenterFaceDecoder,
     "blazeface": BlazeFaceDecoder,
+    "yunet": YunetDecoder,
 }
 # Boxes are cut to so many times the model's input before NMS: a wild one does not blur the others.
 _SANE = 16.0
@@ -65,14 +67,15 @@ class DetectionOptions(StageOptions):
     model: str | None = Field(
         None, description="Model whose metadata is used; else the one whose outputs arrive."
     )
-    family: Literal["ssd", "yolox", "yolo", "yolo-nms-free", "centerface", "blazeface"] | None = (
-        Field(None, description="How the outputs are to be read.")
-    )
+    family: (
+        Literal["ssd", "yolox", "yolo", "yolo-nms-free", "centerface", "blazeface", "yunet"] | None
+    ) = Field(None, description="How the outputs are to be read.")
     tensors: dict[str, str] | None = Field(
         None,
         description="Role -> name of the output. ssd: `boxes`, `classes`, `scores`, `count`; "
-        "centerface: `heatmap`, `scale`, `offset`, `landmarks`; blazeface: `boxes`, `scores`; the "
-        "others: `predictions`.",
+        "centerface: `heatmap`, `scale`, `offset`, `landmarks`; blazeface: `boxes`, `scores`; "
+        "yunet: `cls_8`, `obj_8`, `bbox_8`, `kps_8`, the same for 16 and 32 (not needed where the "
+        "outputs have these names); the others: `predictions`.",
     )
     labels: tuple[str, ...] | str | None = Field(
         None, description="Name of each class, or a text file with one on each line."

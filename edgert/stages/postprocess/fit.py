@@ -15,6 +15,8 @@ from edgert.tensor import PortSpec, TensorSpec
 
 Specs = Mapping[str, TensorSpec]
 
+YUNET_STRIDES = (8, 16, 32)
+YUNET_PARTS = {"cls": 1, "obj": 1, "bbox": 4, "kps": 10}  # numbers a cell
 ROLES = {
     "ssd": ("boxes", "classes", "scores"),
     "yolox": ("predictions",),
@@ -22,15 +24,18 @@ ROLES = {
     "yolo-nms-free": ("predictions",),
     "centerface": ("heatmap", "scale", "offset", "landmarks"),
     "blazeface": ("boxes", "scores"),
+    "yunet": tuple(f"{part}_{stride}" for part in YUNET_PARTS for stride in YUNET_STRIDES),
 }
 OPTIONAL_ROLES = {"ssd": ("count",)}
 # Left and right as the person has them.
+_FIVE = ("right_eye", "left_eye", "nose", "right_mouth_corner", "left_mouth_corner")
 LANDMARKS = {
-    "centerface": ("right_eye", "left_eye", "nose", "right_mouth_corner", "left_mouth_corner"),
+    "centerface": _FIVE,
+    "yunet": _FIVE,
     "blazeface": ("right_eye", "left_eye", "nose", "mouth", "right_ear", "left_ear"),
 }
 # Outputs that hold scores, of whatever family.
-SCORES = ("predictions", "scores", "heatmap")
+SCORES = ("predictions", "scores", "heatmap", *ROLES["yunet"][:6])
 CENTERFACE_STRIDE = 4
 BLAZEFACE_STRIDES = (8, 16, 16, 16)
 
@@ -74,6 +79,8 @@ def _roles(wanted: DetectionHead, port: PortSpec, where: str) -> dict[str, str]:
     tensors = dict(wanted.tensors)
     if not tensors and needed == ("predictions",) and len(port.tensors) == 1:
         tensors = {"predictions": next(iter(port.tensors))}
+    if not tensors and port.tensors.keys() >= set(needed):
+        tensors = {role: role for role in needed}
     strange = [role for role in tensors if role not in allowed]
     missing = [role for role in needed if role not in tensors]
     absent = [name for name in tensors.values() if name not in port.tensors]
@@ -184,6 +191,16 @@ def _fit_blazeface(head: Head, specs: Specs, where: str) -> Head:
     return _exactly(head, specs, wanted, where)
 
 
+def _fit_yunet(head: Head, specs: Specs, where: str) -> Head:
+    head = msgspec.structs.replace(head, strides=YUNET_STRIDES)
+    wanted = {
+        f"{part}_{stride}": (1, (head.width // stride) * (head.height // stride), numbers)
+        for part, numbers in YUNET_PARTS.items()
+        for stride in YUNET_STRIDES
+    }
+    return _exactly(head, specs, wanted, where)
+
+
 def _exactly(head: Head, specs: Specs, wanted: Mapping[str, tuple[int, ...]], where: str) -> Head:
     faults = [
         f"output {head.tensors[role]!r} is {specs[role]}; {head.family} with an input of "
@@ -204,4 +221,5 @@ _FITS: Mapping[str, Callable[[Head, Specs, str], Head]] = {
     "yolo-nms-free": _fit_nms_free,
     "centerface": _fit_centerface,
     "blazeface": _fit_blazeface,
+    "yunet": _fit_yunet,
 }

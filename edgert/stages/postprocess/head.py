@@ -10,7 +10,7 @@ import msgspec
 from edgert.errors import UserError
 from edgert.models.describe import DetectionHead
 
-FAMILIES = ("ssd", "yolox", "yolo", "yolo-nms-free", "centerface", "blazeface")
+FAMILIES = ("ssd", "yolox", "yolo", "yolo-nms-free", "centerface", "blazeface", "yunet")
 
 
 class Head(msgspec.Struct, frozen=True):

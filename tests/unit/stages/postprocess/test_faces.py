@@ -21,6 +21,7 @@ CENTERFACE = DetectionHead(
     {"heatmap": "h", "scale": "s", "offset": "o", "landmarks": "l"},
     labels=("face",),
 )
+YUNET = DetectionHead("yunet", {}, labels=("face",))
 BLAZEFACE = DetectionHead("blazeface", {"boxes": "b", "scores": "s"}, labels=("face",))
 # The model sees 64x32; the frame is 640x320, of which the picture lacks the left 10 pixels.
 CENTERFACE_SHAPES = {
@@ -33,6 +34,11 @@ HEADER = FrameHeader(width=640, height=320, transform=(10.0, 0.0, -10.0, 0.0, 10
 WHOLE = FrameHeader(width=128, height=128)
 CELLS = 16 * 16 + 3 * 8 * 8
 BLAZEFACE_SHAPES = {"b": (1, 2 * CELLS, 16), "s": (1, 2 * CELLS, 1)}
+YUNET_SHAPES = {
+    f"{part}_{stride}": (1, (64 // stride) * (32 // stride), numbers)
+    for part, numbers in {"cls": 1, "obj": 1, "bbox": 4, "kps": 10}.items()
+    for stride in (8, 16, 32)
+}
 FAR = -20.0  # the score of an anchor that sees nothing
 
 
@@ -159,9 +165,33 @@ def test_a_model_of_one_anchor_a_cell(postprocess) -> None:
     assert found["boxes"] == pytest.approx(np.array([[2, 2, 10, 10]]))
 
 
+def empty_yunet() -> dict[str, np.ndarray]:
+    return {name: np.zeros(shape, np.float32) for name, shape in YUNET_SHAPES.items()}
+
+
+def test_yunet(postprocess) -> None:
+    tensors = empty_yunet()
+    at = 1 * 4 + 2  # stride 16: row 1, column 2
+    tensors["cls_16"][0, at], tensors["obj_16"][0, at] = 1.5, 0.5625
+    tensors["bbox_16"][0, at] = 0.25, 0.0, np.log(2), np.log(1)
+    tensors["kps_16"][0, at, :4] = 0.5, 0.25, 0, -1
+    tensors["cls_8"][0, 0] = tensors["obj_8"][0, 0] = 0.49
+    tensors["cls_32"][0, 1] = 1  # no objectness
+    with postprocess(YUNET, YUNET_SHAPES) as run:
+        found = found_by(run, tensors, HEADER)
+    # Centre (36, 16) of the input, 32 wide and 16 high.
+    assert found["boxes"] == pytest.approx(np.array([[190, 80, 510, 240]]), abs=1e-3)
+    assert found["scores"].tolist() == [0.75]
+    assert found["landmarks"][0, :2] == pytest.approx(np.array([[390, 200], [310, 0]]), abs=1e-3)
+
+
 @pytest.mark.parametrize(
     ("head", "empty", "size"),
-    [(CENTERFACE, empty_centerface, (64, 32)), (BLAZEFACE, empty_blazeface, (128, 128))],
+    [
+        (CENTERFACE, empty_centerface, (64, 32)),
+        (BLAZEFACE, empty_blazeface, (128, 128)),
+        (YUNET, empty_yunet, (64, 32)),
+    ],
 )
 def test_no_face(postprocess, head, empty, size) -> None:
     tensors = empty()
@@ -177,6 +207,7 @@ def test_wild_numbers_give_no_wild_detections(postprocess, wild) -> None:
     for head, shapes, size in (
         (CENTERFACE, CENTERFACE_SHAPES, (64, 32)),
         (BLAZEFACE, BLAZEFACE_SHAPES, (128, 128)),
+        (YUNET, YUNET_SHAPES, (64, 32)),
     ):
         tensors = {name: np.full(shape, wild, np.float32) for name, shape in shapes.items()}
         header = FrameHeader(width=size[0], height=size[1])
@@ -205,6 +236,15 @@ def test_a_face_without_a_landmark_that_is_a_number_is_left_out(postprocess) -> 
                 "[1, 1, 8, 16] as heatmap",
                 "output 'l' is f32[1,8,8,16]; centerface with an input of 64x32 gives "
                 "[1, 10, 8, 16] as landmarks",
+            ),
+        ),
+        (
+            YUNET,
+            YUNET_SHAPES | {"kps_32": (1, 2, 8)},
+            (64, 32),
+            (
+                "output 'kps_32' is f32[1,2,8]; yunet with an input of 64x32 gives [1, 2, 10] as "
+                "kps_32",
             ),
         ),
         (

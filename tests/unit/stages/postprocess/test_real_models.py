@@ -17,7 +17,7 @@ from edgert.stages.base import PlanContext
 from edgert.stages.harness import opened
 from edgert.stages.postprocess.detection import DetectionPostprocess
 from edgert.stages.preprocess.image import ImagePreprocess
-from edgert.tensor import FrameHeader, PortSpec, image_port
+from edgert.tensor import FrameHeader, PortSpec, TensorSpec, image_port
 
 openvino = pytest.importorskip("openvino", reason="needs the extra 'openvino'")
 
@@ -169,3 +169,25 @@ def test_ssdlite_finds_what_a_script_by_hand_finds(vtest, pulled) -> None:
         if score > 0.3
     ]
     check_same(detect("person-ssdlite", infer, frame, 0.3), expected)
+
+
+def test_yunet_finds_the_face_of_a_photo(assets: Path) -> None:
+    """A model that no catalog knows: all that is needed stands in the options."""
+    file = assets / "models" / "yunet_n_320_320.onnx"
+    photo = cv2.imread(str(assets / "media" / "grace_hopper.bmp"))
+    infer = runner(file, [1, 3, 320, 320])
+    context = PlanContext("stage", "stage 'stage'", ".", Catalogued(), {})
+    header = FrameHeader(width=512, height=600, transform=(600 / 320, 0, 0, 0, 600 / 320, 0))
+    canvas = np.zeros((320, 320, 3), np.uint8)
+    canvas[:, :273] = cv2.resize(photo, (273, 320))
+    results = infer(canvas.transpose(2, 0, 1)[None].astype(np.float32))
+    specs = {name: TensorSpec("f32", array.shape) for name, array in results.items()}
+    settings = {"family": "yunet", "labels": ["face"], "size": [320, 320], "iou": 0.3}
+    inputs = {"raw": PortSpec("tensors", specs)}
+    with opened(DetectionPostprocess, settings, inputs, context) as run:
+        found = run.feed({"raw": results}, header)["detections"].tensors
+        (box,), (points,) = found["boxes"].tolist(), found["landmarks"].tolist()
+    # By eye.
+    assert iou_of(box, (175, 115, 353, 338)) > 0.8
+    expected = [(222, 188), (305, 190), (262, 236), (225, 272), (296, 272)]
+    assert np.abs(np.array(points) - expected).max() < 12
