@@ -24,6 +24,7 @@ class StageFigures(msgspec.Struct, frozen=True):
     cpu_s: float
     copied_bytes: int
     worker: str
+    batch: dict[str, Any] | None = None
 
 
 class Whole(msgspec.Struct, frozen=True):
@@ -33,6 +34,7 @@ class Whole(msgspec.Struct, frozen=True):
     frames: dict[str, int]
     stages: dict[str, StageFigures]
     links: dict[str, dict[str, int]]
+    latency_ms: dict[str, float | None] = {}
 
 
 def run_whole(arguments: Sequence[str], variables: Mapping[str, str], folder: Path) -> Whole:

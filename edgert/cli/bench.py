@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import signal
 from pathlib import Path
+from typing import Any
 
 import click
 import msgspec
 
+from edgert.bench.batching import Asked, BatchingReport, bench_batching
 from edgert.bench.figures import PipelineReport
 from edgert.bench.link import SIZES, LinkReport, bench_link
 from edgert.bench.pipeline import PipelineBench, bench_pipeline
@@ -17,6 +19,7 @@ from edgert.cli.progress import StatusLine
 from edgert.cli.render import show, show_json, table
 
 _NAMES = dict(zip(SIZES, ("4 KiB", "1080p", "4K"), strict=True))
+_ABOVE_0 = click.FloatRange(min=0, min_open=True)
 _AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
@@ -95,6 +98,44 @@ def pipeline(  # noqa: PLR0913  one parameter an option, as click has it
         show(render_pipeline(report))
 
 
+@command.command()
+@click.option("--streams", type=click.IntRange(1, 64), default=8, show_default=True)
+@click.option(
+    "--fps", type=_ABOVE_0, default=30.0, show_default=True, help="Frames a second of each stream."
+)
+@click.option(
+    "--latency-ms",
+    type=_ABOVE_0,
+    default=20.0,
+    show_default=True,
+    help="What an inference of the emulated device takes, however many frames it has.",
+)
+@click.option(
+    "--per-item-ms",
+    type=click.FloatRange(min=0),
+    default=1.0,
+    show_default=True,
+    help="What it takes for each frame in it.",
+)
+@click.option("--max-size", type=click.IntRange(2, 64), default=8, show_default=True)
+@click.option(
+    "--max-delay-ms",
+    type=click.FloatRange(min=0),
+    help="How long a batch waits.  [default: one interval of the streams]",
+)
+@click.option(
+    "--seconds", type=_ABOVE_0, default=5.0, show_default=True, help="How long each run takes."
+)
+@_AS_JSON
+def batching(*, as_json: bool, **asked: Any) -> None:
+    """Measure batches over several streams on an emulated device of known speed."""
+    report = bench_batching(Asked(**asked), lambda phase: say(f"bench: {phase}"))
+    if as_json:
+        show_json(msgspec.to_builtins(report))
+    else:
+        show(render_batching(report))
+
+
 def render_link(report: LinkReport) -> str:
     """Return a report of links as text."""
     rows: list[tuple[str, float, str, str]] = [("eventfd alone", report.floor_us, "", "")]
@@ -132,5 +173,28 @@ def render_pipeline(report: PipelineReport) -> str:
             f"{report.cores:g} cores could do: efficiency {report.efficiency:.3f}",
             f"CPU ms a result: {alone_ms:.2f} in the stages alone, {whole_ms:.2f} in the whole; "
             f"{report.copied_bytes} bytes copied beside first writes",
+        ]
+    )
+
+
+def render_batching(report: BatchingReport) -> str:
+    """Return a report of batches as text."""
+    rows = [
+        (name, load.offered_fps, load.fps, load.mean_size, load.p50_ms, f"{load.p99_ms:.1f}")
+        for name, load in (("cameras", report.cameras), ("overload", report.overload))
+    ]
+    headers = ("", "offered fps", "fps", "mean batch", "latency p50 ms", "p99 ms")
+    asked = report.asked
+    return "\n".join(
+        [
+            f"{asked.streams} streams of {asked.fps:g} frames/s; an inference takes "
+            f"{asked.latency_ms:g} ms and {asked.per_item_ms:g} ms a frame: "
+            f"{report.device_fps:.1f} frames/s at batches of {asked.max_size}",
+            "",
+            table(headers, rows),
+            "",
+            f"of what can be done: {report.cameras.share:.3f} with the cameras, "
+            f"{report.overload.share:.3f} under overload; p99 {report.cameras.p99_ms:.1f} ms of at "
+            f"most {report.bound_ms:.1f} (the delay and two inferences)",
         ]
     )
