@@ -60,13 +60,18 @@ class TensorSpec(msgspec.Struct, frozen=True, omit_defaults=True):
         dtype: A key of ``DTYPES``.
         shape: Size of each dimension; None where it is not known before a frame is there. On a
             port of a plan every size is known: it is the largest the tensor may have.
-        quantisation: Of a model's output of whole numbers; None where it has none, or the runtime
-            that read the model does not say it.
+        quantisation: Of a model's input or output of whole numbers; None where it has none, or the
+            runtime that read the model does not say it.
     """
 
     dtype: str
     shape: tuple[int | None, ...]
     quantisation: Quantisation | None = None
+
+    @property
+    def plain(self) -> TensorSpec:
+        """The same without its quantisation: what has to be equal for memory to fit."""
+        return self if self.quantisation is None else TensorSpec(self.dtype, self.shape)
 
     @property
     def is_static(self) -> bool:

@@ -106,7 +106,10 @@ def signature_of(
         for name, it in outputs.items()
     }
     return Signature(
-        {name: TensorSpec(given[name], sizes[name]) for name in inputs},
+        {
+            name: TensorSpec(given[name], sizes[name], _quantisation(inputs[name]))
+            for name in inputs
+        },
         {
             name: TensorSpec(made[name], results[name], _quantisation(outputs[name]))
             for name in outputs

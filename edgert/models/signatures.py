@@ -21,7 +21,7 @@ TIMEOUT_S = 120.0
 log = logging.getLogger(__name__)
 
 # Raised when more is remembered, so that what an older version remembered is read anew.
-_FORM = 2
+_FORM = 3
 Shapes = Mapping[str, list[int]]
 
 

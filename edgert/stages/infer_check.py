@@ -100,16 +100,18 @@ def refuse_other_inputs(session: Session, port: PortSpec, place: str) -> None:
     """
     for name, spec in session.inputs.items():
         given = port.tensors.get(name)
-        if given != spec:
+        if given is None or given.plain != spec.plain:
             mend = CONVERT_HERE if name in byte_inputs(port) else ""
             fault = f"it wants {name!r} as {spec} there, and {given or 'nothing'} arrives"
             raise ModelError(f"{place}, model", fault, mend)
 
 
 def _fits_input(given: TensorSpec | None, wanted: TensorSpec, *, is_converted: bool) -> bool:
+    if given is None:
+        return False
     if not is_converted:
-        return given == wanted
-    return given == TensorSpec("u8", wanted.shape) and wanted.dtype in CONVERTIBLE
+        return given.plain == wanted.plain
+    return given.plain == TensorSpec("u8", wanted.shape) and wanted.dtype in CONVERTIBLE
 
 
 def output_faults(

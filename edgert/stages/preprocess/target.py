@@ -76,11 +76,11 @@ def resolve(
     known = described.image if described.image and described.image.tensor == tensor else None
     fields = _merge(known, given, name, where)
     layout = fields.setdefault("layout", _layout_of(spec, name, where))
-    image = ImageInput(tensor=tensor, **fields)
+    image = _quantised(ImageInput(tensor=tensor, **fields), spec)
     filled = _fill(spec, layout, given.get("size"), tensor, name, where)
     faults = [
         *_shape_faults(image, filled, given, name),
-        *_value_faults(image, filled.dtype, name),
+        *_value_faults(image, spec, name),
     ]
     if faults:
         raise PipelineError([Fault(where, fault, mend) for fault, mend in faults])
@@ -113,6 +113,25 @@ def _merge(
         fault = f"nothing is known of how {name} wants its picture"
         raise UserError(where, fault, f"Give {', '.join(f'`{key}:`' for key in missing)}")
     return fields
+
+
+def _quantised(image: ImageInput, spec: TensorSpec) -> ImageInput:
+    """Return what makes a quantised input of the values that its model had before.
+
+    Bytes that are not converted are what a quantised model of u8 takes: they stay.
+    """
+    mean, std = image.mean or (0.0,), image.std or (1.0,)
+    is_bytes = spec.dtype == "u8" and image.scale == 1 and set(mean) == {0} and set(std) == {1}
+    if spec.quantisation is None or is_bytes:
+        return image
+    channels = max(len(mean), len(std))
+    mean, std = (values * channels if len(values) == 1 else values for values in (mean, std))
+    if len(mean) != len(std):
+        return image  # refused with its other faults
+    step, zero = spec.quantisation.scale, spec.quantisation.zero_point
+    # (level * scale - mean) / std is the value; value / step + zero the number that stands for it.
+    shifted = [one - zero * step * by for one, by in zip(mean, std, strict=True)]
+    return msgspec.structs.replace(image, mean=tuple(shifted), std=tuple(by * step for by in std))
 
 
 def _layout_of(spec: TensorSpec, name: str, where: str) -> str:
@@ -171,7 +190,8 @@ def _shape_faults(
     return faults
 
 
-def _value_faults(image: ImageInput, dtype: str, name: str) -> list[tuple[str, str]]:
+def _value_faults(image: ImageInput, spec: TensorSpec, name: str) -> list[tuple[str, str]]:
+    dtype = spec.dtype
     if image.resize not in RESIZES:
         return [(f"{name} wants resize {image.resize!r}", f"Known: {', '.join(RESIZES)}")]
     if dtype not in DTYPES:
@@ -182,18 +202,23 @@ def _value_faults(image: ImageInput, dtype: str, name: str) -> list[tuple[str, s
         for key, values in (("mean", image.mean), ("std", image.std))
         if len(values) not in (0, 1, channels)
     ]
-    return lengths or _range_faults(image, dtype, name)
+    return lengths or _range_faults(image, spec, name)
 
 
-def _range_faults(image: ImageInput, dtype: str, name: str) -> list[tuple[str, str]]:
+def _range_faults(image: ImageInput, spec: TensorSpec, name: str) -> list[tuple[str, str]]:
     if 0 in image.std:
         return [(f"`std:` of {name} has a zero", "Give what each channel is divided by")]
-    if dtype not in _LIMITS:
+    if spec.dtype not in _LIMITS:
         return []
     values = exact_values(image)
     low, high = float(values.min()), float(values.max())
-    least, most = _LIMITS[dtype]
-    if low < least - 0.5 or high > most + 0.5 or high - low < 16:
-        said = f"values from {low:g} to {high:g} do not fit {name}, which holds {dtype}"
-        return [(said, f"Mend `scale:`, `mean:` or `std:` for {least} to {most}")]
+    least, most = _LIMITS[spec.dtype]
+    # What a quantised model was trained on may end a step after what its numbers can say.
+    slack = 0.5 if spec.quantisation is None else 2.5
+    if low < least - slack or high > most + slack or high - low < 16:
+        said = f"values from {low:g} to {high:g} do not fit {name}, which holds {spec.dtype}"
+        mend = f"Mend `scale:`, `mean:` or `std:` for {least} to {most}"
+        if spec.quantisation is not None:
+            mend = "Give `scale:`, `mean:` and `std:` as the model had them before quantisation"
+        return [(said, mend)]
     return []

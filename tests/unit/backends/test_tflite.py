@@ -198,10 +198,10 @@ def test_quantised_tensors_stay_as_the_model_has_them(tmp_path: Path) -> None:
         pass
 
 
-def test_the_scale_of_quantised_outputs_is_told(tmp_path: Path) -> None:
+def test_the_scale_of_what_is_quantised_is_told(tmp_path: Path) -> None:
     file = tflite_models.doubling(tmp_path / "m.tflite", (1, 4), "u8")
     found = backend("tflite").signature(str(file), {})
-    assert found.inputs == {"x": TensorSpec("u8", (1, 4))}
+    assert found.inputs == {"x": TensorSpec("u8", (1, 4), Quantisation(1.0, 0))}
     assert found.outputs == {"y": TensorSpec("u8", (1, 4), Quantisation(1.0, 0))}
     told = read_signature(str(file), {}, "tflite")["outputs"]["y"]
     assert told == {

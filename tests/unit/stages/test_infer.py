@@ -331,3 +331,13 @@ def test_what_was_compiled_is_used_again_and_made_anew_where_it_is_damaged(
     blob.chmod(0o600)
     blob.write_bytes(blob.read_bytes()[:100] + b"not a compiled model")
     assert (doubled() == 6).all()
+
+
+@pytest.mark.parametrize("device", ["tflite:CPU", "openvino:CPU"])
+def test_numbers_of_a_quantised_model_go_in_as_they_arrive(device: str, tmp_path: Path) -> None:
+    pytest.importorskip("ai_edge_litert")
+    models.of("tflite").doubling(tmp_path / "m.tflite", (1, 4), "u8")
+    x = {"x": TensorSpec("u8", (1, 4))}
+    with running(tmp_path, x, model="m.tflite", device=device) as run:
+        sample = run.feed({"tensor": {"x": np.array([[1, 2, 3, 4]], np.uint8)}})["outputs"]
+        assert sample.tensors["y"].tolist() == [[2, 4, 6, 8]]

@@ -2,13 +2,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+import numpy as np
 import pytest
 from pydantic import ValidationError
 
 from edgert.errors import UserError
 from edgert.models.describe import ImageInput
+from edgert.stages.preprocess.colour import value_table
 from edgert.stages.preprocess.image import ImagePreprocess, ImagePreprocessOptions
-from edgert.tensor import PortSpec, TensorSpec, image_port
+from edgert.tensor import PortSpec, Quantisation, TensorSpec, image_port
 
 NCHW = TensorSpec("f32", (1, 3, 416, 416))
 YOLOX = ImageInput("images", "NCHW", "BGR", "letterbox-top-left")
@@ -143,3 +146,46 @@ def test_strange_planes_are_refused(feeding) -> None:
 def test_options_that_cannot_be(settings) -> None:
     with pytest.raises(ValidationError):
         ImagePreprocessOptions.model_validate(settings)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "quantisation", "values", "black", "white"),
+    [
+        # As their float models: 0 to 1, -1 to 1, and each channel by itself.
+        ("i8", Quantisation(1 / 255, -128), {"scale": 1 / 255}, [-128] * 3, [127] * 3),
+        ("u8", Quantisation(1 / 128, 128), {"scale": 1 / 127.5, "mean": (1,)}, [0] * 3, [255] * 3),
+        (
+            "i8",
+            Quantisation(1 / 32, 0),
+            {"scale": 1 / 255, "mean": (0.5,), "std": (0.5, 0.25, 0.2)},
+            [-32, -64, -80],
+            [32, 64, 80],
+        ),
+        # Bytes that are not converted stay bytes, and so does what has no scale.
+        ("u8", Quantisation(1 / 128, 128), {"scale": 1}, [0] * 3, [255] * 3),
+        ("i8", None, {"scale": 1, "mean": (128,)}, [-128] * 3, [127] * 3),
+    ],
+)
+def test_values_are_quantised_as_the_model_was(
+    dtype, quantisation, values, black, white, feeding
+) -> None:
+    context = feeding(TensorSpec(dtype, (1, 8, 8, 3), quantisation))
+    port = plan(context, resize="stretch", colour="RGB", **values)
+    assert port.tensors == {"images": TensorSpec(dtype, (1, 8, 8, 3))}
+    table = value_table(msgspec.convert(port.attributes["image"], ImageInput), dtype)
+    table = np.broadcast_to(table, (3, 256))
+    assert (table[:, 0].tolist(), table[:, 255].tolist()) == (black, white)
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"scale": 1}, "as the model had them before quantisation"),
+        ({"scale": 0.5, "mean": (1, 2)}, "`mean:` has 2 values"),
+        ({"scale": 0.5, "mean": (1, 2), "std": (1, 2, 3)}, "`mean:` has 2 values"),
+        ({"scale": 0.5, "std": (0,)}, "has a zero"),
+    ],
+)
+def test_values_that_a_quantised_model_cannot_have_had_are_refused(values, said, feeding) -> None:
+    context = feeding(TensorSpec("i8", (1, 8, 8, 3), Quantisation(1 / 255, -128)))
+    assert said in refusal(context, resize="stretch", colour="RGB", **values)
