@@ -54,7 +54,7 @@ def show_profiles(*, as_json: bool) -> None:
     chosen = choose()
     for warning in chosen.warnings:
         say(f"warning: {warning}")
-    rows = sorted(_row(profile, chosen) for profile in load_all()[0])
+    rows = sorted(_row(profile, chosen) for profile in load_all())
     if as_json:
         keys = ("name", "from", "match", "description")
         data = [dict(zip(keys, row, strict=True)) for row in rows]

@@ -70,7 +70,7 @@ def apply(
         machine: The machine.
     """
     defaults = profile.spec.defaults
-    filled, given = _fill_in(document, kinds, defaults)
+    filled, given = _fill_in(document, kinds, _values(defaults, document.spec.limits.in_flight))
     use = ProfileUse(profile.name, why, str(profile.path), given)
     classes, by = core_classes(profile, machine)
     threads = defaults.threads.value if defaults.threads else None
@@ -92,9 +92,8 @@ def core_classes(profile: Profile, machine: Machine) -> tuple[Mapping[str, tuple
 
 
 def _fill_in(
-    document: Document, kinds: Kinds, defaults: Defaults
+    document: Document, kinds: Kinds, values: Mapping[str, Any]
 ) -> tuple[Document, dict[str, dict[str, Any]]]:
-    values = _values(defaults)
     given: dict[str, dict[str, Any]] = {}
     for name, stage in document.spec.stages.items():
         options = _options(kinds, stage.kind)
@@ -117,11 +116,12 @@ def _is_open(key: str, settings: Mapping[str, Any]) -> bool:
     return settings.get(key) in _KEYS[key] and not settings.get(_INSTEAD.get(key, ""))
 
 
-def _values(defaults: Defaults) -> dict[str, Any]:
+def _values(defaults: Defaults, in_flight: int) -> dict[str, Any]:
     device, requests = defaults.device, defaults.requests
     return {
         **({"device": list(device.value)} if device else {}),
-        **({"requests": requests.value} if requests else {}),
+        # More could never be busy.
+        **({"requests": min(requests.value, in_flight)} if requests else {}),
     }
 
 

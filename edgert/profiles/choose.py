@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,8 +10,8 @@ from edgert.errors import PipelineError
 from edgert.pipeline.contract import Kinds
 from edgert.pipeline.document import Document
 from edgert.profiles.apply import NOTHING_KNOWN, Known, apply
-from edgert.profiles.find import known, locate
-from edgert.profiles.load import Profile, load_profile
+from edgert.profiles.find import is_shipped, known, locate
+from edgert.profiles.load import Profile, load_match, load_profile
 from edgert.profiles.machine import Machine, look
 from edgert.profiles.match import pick
 
@@ -41,34 +42,45 @@ class Chosen:
         return apply(document, kinds, self.profile, self.why, self.machine)
 
 
-def choose(asked: str | None = None, root: Path = Path("/")) -> Chosen:
+def choose(
+    asked: str | None = None, root: Path = Path("/"), architecture: str | None = None
+) -> Chosen:
     """Return the profile that was asked for by name or path, else the one that matches.
 
     Args:
         asked: A name or a path; None or empty for the one that matches.
         root: Where /dev, /proc and /sys are found.
+        architecture: As ``uname -m`` has it; asked of the kernel where it is not given.
 
     Raises:
         UserError: There is none of that name.
         PipelineError: The one that was asked for has faults.
     """
-    machine = look(root)
+    machine = look(root, architecture)
     if asked:
         return Chosen(load_profile(locate(asked)), ASKED_FOR, machine)
-    profiles, warnings = load_all()
-    picked, reasons = pick(profiles, machine)
-    why = f"picked: {', '.join(reasons)}" if picked else NOTHING
-    return Chosen(picked, why, machine, warnings)
+    own, warnings = _load(file for file in known().values() if not is_shipped(file))
+    matches = {profile.path: profile.spec.match for profile in own}
+    matches |= {file: load_match(file) for file in known().values() if is_shipped(file)}
+    picked, reasons = pick(matches, machine)
+    if picked is None:
+        return Chosen(None, NOTHING, machine, warnings)
+    return Chosen(load_profile(picked), f"picked: {', '.join(reasons)}", machine, warnings)
 
 
-def load_all() -> tuple[list[Profile], tuple[str, ...]]:
-    """Return every profile that there is, and what is wrong with those that cannot be read.
+def load_all() -> list[Profile]:
+    """Return every profile that there is and can be read."""
+    return _load(known().values())[0]
+
+
+def _load(files: Iterable[Path]) -> tuple[list[Profile], tuple[str, ...]]:
+    """Return profiles, and what is wrong with those that cannot be read.
 
     A run does not end for a profile that it may not need: its faults are told as warnings.
     """
     profiles: list[Profile] = []
     warnings: list[str] = []
-    for file in known().values():
+    for file in files:
         try:
             profiles.append(load_profile(file))
         except PipelineError as error:

@@ -12,11 +12,14 @@ SHIPPED = Path(__file__).parent / "shipped"
 _ENDING = ".yaml"
 
 
-def own_folder() -> Path:
-    """Return the folder of the user's own profiles: XDG_CONFIG_HOME/edgert/profiles."""
-    given = os.environ.get("XDG_CONFIG_HOME", "")
+def own_folder() -> Path | None:
+    """Return the folder of the user's own profiles; None for a user without a home directory."""
     # The XDG rule: a relative path in the variable is to be ignored.
-    root = Path(given) if given.startswith("/") else Path.home() / ".config"
+    base = Path(os.environ.get("XDG_CONFIG_HOME", ""))
+    try:
+        root = base if base.is_absolute() else Path("~/.config").expanduser()
+    except RuntimeError:
+        return None
     return root / "edgert" / "profiles"
 
 
@@ -52,5 +55,5 @@ def is_shipped(file: Path) -> bool:
     return file.parent == SHIPPED
 
 
-def _files(folder: Path) -> list[Path]:
-    return sorted(folder.glob(f"*{_ENDING}"))
+def _files(folder: Path | None) -> list[Path]:
+    return sorted(folder.glob(f"*{_ENDING}")) if folder else []

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 
-from edgert.profiles.load import Profile
 from edgert.profiles.machine import Machine
 from edgert.profiles.spec import Match
 
@@ -22,17 +22,19 @@ _SAID = {
 _PATTERNS = ("cpu", "compatible", "board")
 
 
-def pick(profiles: Iterable[Profile], machine: Machine) -> tuple[Profile | None, tuple[str, ...]]:
-    """Return the profile that matches by the most rules, and by what; of several the first.
+def pick(
+    matches: Mapping[Path, Match | None], machine: Machine
+) -> tuple[Path | None, tuple[str, ...]]:
+    """Return the file that matches by the most rules, and by what; of several the first.
 
     A profile without ``match`` (an emulated device) is never picked.
     """
-    best: Profile | None = None
+    best: Path | None = None
     reasons: tuple[str, ...] = ()
-    for profile in profiles:
-        kept = kept_rules(profile.spec.match, machine)
+    for file, match in matches.items():
+        kept = kept_rules(match, machine)
         if len(kept) > len(reasons):
-            best, reasons = profile, kept
+            best, reasons = file, kept
     return best, reasons
 
 

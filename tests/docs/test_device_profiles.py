@@ -61,5 +61,5 @@ LISTING = """
 from edgert.profiles.choose import load_all
 from edgert.profiles.find import SHIPPED
 assert str(SHIPPED).startswith(__import__("os").getcwd())
-print(*sorted(profile.name for profile in load_all()[0]))
+print(*sorted(profile.name for profile in load_all()))
 """

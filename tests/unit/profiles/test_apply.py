@@ -12,7 +12,7 @@ from edgert.pipeline.load import read
 from edgert.plan.placement import place
 from edgert.profiles.apply import Known, apply, core_classes
 from edgert.profiles.choose import choose
-from edgert.profiles.find import SHIPPED, known, locate
+from edgert.profiles.find import SHIPPED, known, locate, own_folder
 from edgert.profiles.load import load_profile
 from edgert.profiles.machine import Machine
 from edgert.stages.registry import Registry
@@ -104,9 +104,26 @@ def test_a_profile_by_name_by_path_and_one_that_there_is_not(write) -> None:
 def test_a_relative_xdg_folder_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", "somewhere")
     monkeypatch.setenv("HOME", "/nowhere")
-    from edgert.profiles.find import own_folder
-
     assert own_folder() == Path("/nowhere/.config/edgert/profiles")
+
+
+def test_a_user_without_a_home_has_the_profiles_of_edgert(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody(_: int) -> object:
+        raise KeyError
+
+    monkeypatch.delenv("XDG_CONFIG_HOME")
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr("pwd.getpwuid", nobody)
+    assert own_folder() is None
+    assert "emulated-npu" in known()
+
+
+def test_no_more_requests_are_filled_in_than_frames_are_in_flight(tmp_path: Path, write) -> None:
+    file = tmp_path / "p.yaml"
+    file.write_text(PIPELINE.format(open="") + "limits: {in_flight: 2}\n")
+    profile = load_profile(write("board", DEFAULTS))
+    document, _ = apply(read(file, {}), Registry(), profile, "asked for", MACHINE)
+    assert document.spec.stages["open"].settings["requests"] == 2
 
 
 def test_a_faulty_profile_is_a_warning_until_it_is_asked_for(own: Path) -> None:

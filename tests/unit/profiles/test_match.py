@@ -6,15 +6,22 @@ from pathlib import Path
 
 import pytest
 
-from edgert.profiles.choose import load_all
+from edgert.profiles.choose import choose, load_all
+from edgert.profiles.find import SHIPPED
+from edgert.profiles.load import load_match, load_profile
 from edgert.profiles.machine import look
 from edgert.profiles.match import pick
+from edgert.profiles.spec import Match
 from tests.unit.device import trees
 
 ARM_CPU = "processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd0b\n"
 X86_CPU = "processor\t: 0\nvendor_id\t: GenuineIntel\nmodel name\t: Some CPU\n"
 COMPATIBLE = "sys/firmware/devicetree/base/compatible"
 CORES = "sys/devices/system/cpu/present"
+
+
+def every() -> dict[Path, Match | None]:
+    return {profile.path: profile.spec.match for profile in load_all()}
 
 
 def pci(identity: str) -> dict[str, str]:
@@ -73,16 +80,14 @@ def test_a_machine_is_given_its_profile(
 ) -> None:
     cpu = X86_CPU if architecture == "x86_64" else ARM_CPU
     root = trees.write(tmp_path / "root", {"proc/cpuinfo": cpu, **files})
-    profiles, warnings = load_all()
-    assert warnings == ()
-    picked, why = pick(profiles, look(root, architecture))
+    picked, why = pick(every(), look(root, architecture))
     assert picked is not None
-    assert (picked.name, why) == (name, reasons)
+    assert (picked.stem, why) == (name, reasons)
 
 
 def test_an_unknown_architecture_is_given_none(tmp_path: Path) -> None:
     machine = look(tmp_path, "riscv64")
-    assert pick(load_all()[0], machine) == (None, ())
+    assert pick(every(), machine) == (None, ())
 
 
 RULES = [
@@ -99,16 +104,30 @@ def test_every_rule_must_hold_and_ones_own_profile_goes_first(
 ) -> None:
     write("mine", f"match: {{source: manual, architecture: [x86_64], {rule}}}\n")
     root = trees.write(tmp_path / "root", {"proc/cpuinfo": X86_CPU, **files})
-    mine, why = pick(load_all()[0], look(root, "x86_64"))
+    mine, why = pick(every(), look(root, "x86_64"))
     assert mine is not None
-    assert (mine.name, len(why)) == ("mine", 2)
+    assert (mine.stem, len(why)) == ("mine", 2)
     bare = trees.write(tmp_path / "bare", {"proc/cpuinfo": "processor\t: 0\n"})
-    other, _ = pick(load_all()[0], look(bare, "x86_64"))
-    assert other is not None
-    assert other.name == "generic-x86-64"
+    other, _ = pick(every(), look(bare, "x86_64"))
+    assert other == SHIPPED / "generic-x86-64.yaml"
 
 
 def test_what_the_kernel_says_of_the_cores(tmp_path: Path) -> None:
     root = trees.write(tmp_path, {CORES: "0-7", "proc/cpuinfo": ARM_CPU})
     assert look(root, "aarch64").cores == frozenset(range(8))
     assert look(tmp_path / "none", "aarch64").cores == frozenset()
+
+
+@pytest.mark.parametrize("file", sorted(SHIPPED.glob("*.yaml")), ids=lambda file: file.stem)
+def test_what_is_read_quickly_is_what_stands_there(file: Path) -> None:
+    assert load_match(file) == load_profile(file).spec.match
+
+
+def test_the_one_that_is_chosen_is_whole(tmp_path: Path) -> None:
+    board = {COMPATIBLE: "fsl,imx93\0", "proc/cpuinfo": ARM_CPU}
+    chosen = choose(root=trees.write(tmp_path, board), architecture="aarch64")
+    assert chosen.profile is not None
+    assert chosen.profile.spec.accelerators["npu"].device == "tflite:ethosu"
+    assert chosen.why == "picked: aarch64 CPU, device tree 'fsl,imx93'"
+    nothing = choose(root=tmp_path / "none", architecture="riscv64")
+    assert (nothing.profile, nothing.why) == (None, "no profile matches this machine")
