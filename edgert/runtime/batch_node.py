@@ -16,7 +16,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from edgert.errors import FrameFiltered, FrameLostError
+from edgert.errors import EdgertError, FrameFiltered, FrameLostError
 from edgert.runtime.async_node import AsyncNode, Ticket
 from edgert.runtime.node import WAIT_BATCH, WAIT_IN, Outputs
 from edgert.stages.base import Batching, BatchStage
@@ -151,18 +151,20 @@ class BatchNode(AsyncNode):
         arrival = ticket.arrival
         if not arrival.reason:
             self._here[arrival.stream] -= 1
-        if ticket.error is not None and not isinstance(
-            ticket.error, (FrameLostError, FrameFiltered)
-        ):
-            self._lose_with(ticket.error)
-        super()._finish(ticket)
+        error = ticket.error
+        if error is None or isinstance(error, (FrameLostError, FrameFiltered)):
+            super()._finish(ticket)
+        else:
+            raise self._lose_all([ticket, *self._same_batch(error)], error) from error
 
-    def _lose_with(self, error: BaseException) -> None:
-        """Lose the other frames of a batch that failed: each is counted, none is left to chance."""
-        for other in self._same_batch(error):
-            self._tickets.remove(other)
-            self._outputs.put_back(other.loans)
-            self._fail(other.arrival, error)
+    def _lose_all(self, tickets: Sequence[Ticket], error: BaseException) -> EdgertError:
+        """Lose each frame of a batch that failed: each is counted; return what to tell the user."""
+        for ticket in tickets[1:]:
+            self._tickets.remove(ticket)
+        for ticket in tickets:
+            self._outputs.put_back(ticket.loans)
+        told = [self._fail(ticket.arrival, error) for ticket in tickets]
+        return told[0]
 
     def _same_batch(self, error: BaseException) -> Iterable[Ticket]:
         return [each for each in self._tickets if isinstance(each, Ticket) and each.error is error]
