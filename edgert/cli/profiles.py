@@ -113,10 +113,12 @@ def _head(profile: Profile, why: str) -> Iterator[tuple[str, str]]:
     yield "profile", f"{spec.name} ({why})"
     yield "of", spec.description
     yield "file", str(profile.path)
-    for name, values in spec.match.rules().items() if spec.match else ():
-        yield "match", f"{name}: {' or '.join(values)}"
-    for name, numbers in spec.cores.by_class().items() if spec.cores else ():
-        yield name, f"{as_list(numbers)} [{spec.cores.source if spec.cores else ''}]"
+    if spec.match:
+        for name, values in spec.match.rules().items():
+            yield "match", f"{name}: {' or '.join(values)} [{spec.match.source}]"
+    if spec.cores:
+        for name, numbers in spec.cores.by_class().items():
+            yield name, f"{as_list(numbers)} [{spec.cores.source}]"
 
 
 def _facts(each: Accelerator) -> Iterator[str]:

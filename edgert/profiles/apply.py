@@ -15,8 +15,8 @@ from edgert.profiles.load import Profile
 from edgert.profiles.machine import Machine
 from edgert.profiles.spec import Defaults
 
-# Keys of a stage that a profile has a default for, and what stands for an open one in the file.
-_KEYS = {"device": (None,), "requests": (None, "auto")}
+# What a file may write where it leaves a key open.
+_OPEN = {"requests": "auto"}
 # What a stage has instead of a key; where it is written, the key is not open.
 _INSTEAD = {"device": "balance"}
 
@@ -113,7 +113,9 @@ def _fill_in(
 
 
 def _is_open(key: str, settings: Mapping[str, Any]) -> bool:
-    return settings.get(key) in _KEYS[key] and not settings.get(_INSTEAD.get(key, ""))
+    if key in settings:
+        return key in _OPEN and settings[key] == _OPEN[key]
+    return _INSTEAD.get(key) not in settings
 
 
 def _values(defaults: Defaults, in_flight: int) -> dict[str, Any]:

@@ -57,6 +57,14 @@ def test_open_keys_are_filled_in_and_written_ones_stay(tmp_path: Path, write, op
     assert (found.profile.name, found.threads, found.classes_by) == ("board", 1, "")
 
 
+def test_an_empty_key_stays_the_fault_that_it_is(tmp_path: Path, write) -> None:
+    file = tmp_path / "p.yaml"
+    file.write_text(PIPELINE.format(open=", device:"))
+    profile = load_profile(write("board", DEFAULTS))
+    document, _ = apply(read(file, {}), Registry(), profile, "asked for", MACHINE)
+    assert document.spec.stages["open"].settings["device"] is None
+
+
 def test_threads_are_bounded_where_no_cores_are_given() -> None:
     spec = read_stage({})
     assert place([("a", spec)], Known(threads=1)).threads == 1
