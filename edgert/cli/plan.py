@@ -94,6 +94,7 @@ def render_plan(plan: Plan) -> str:
         for stage in plan.stages()
         if stage.name in plan.requests
     ]
+    limits = [f"  {device}: {count}" for device, count in plan.turns.limits.items()]
     return "\n".join(
         [
             f"pipeline {plan.name}: {len(plan.streams)} stream(s), at most {plan.in_flight} frames "
@@ -105,6 +106,7 @@ def render_plan(plan: Plan) -> str:
             table(("ring", "slots", "slot", "bytes", "read by"), rings),
             *(["", "devices asked for, in order:", *devices] if devices else []),
             *(["", "requests in flight:", *requests] if requests else []),
+            *(["", "inferences at once on a device, at most:", *limits] if limits else []),
             *(
                 ["", "not known yet:", *(f"  {text}" for text in plan.unknown)]
                 if plan.unknown

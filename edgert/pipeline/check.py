@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel
 
 from edgert.errors import Fault, PipelineError
+from edgert.pipeline.check_devices import check_devices, warn_shared_cores
 from edgert.pipeline.check_edges import EDGE_CHECKS
 from edgert.pipeline.check_graph import GRAPH_CHECKS
 from edgert.pipeline.check_replicas import check_replicas
@@ -63,8 +64,14 @@ def check(document: Document, kinds: Kinds) -> Checked:
     is_whole = document.is_whole and len(contracts) == len(document.spec.stages)
     for check_whole in (*GRAPH_CHECKS, check_replicas) if is_whole else ():
         faults += check_whole(document, contracts)
+    if is_whole and len(options) == len(contracts):
+        faults += check_devices(document, options)
     every = in_order([*document.faults, *_news(document.faults, faults)])
-    warnings = (*warn_in_flight(document, options), *warn_batches(document, options, contracts))
+    warnings = (
+        *warn_in_flight(document, options),
+        *warn_batches(document, options, contracts),
+        *warn_shared_cores(document, options),
+    )
     return Checked(every, warnings, options, contracts)
 
 

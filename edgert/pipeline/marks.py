@@ -79,6 +79,8 @@ def place_of(loc: Loc) -> str:
         return _place_in_stage(f"stage '{loc[1]}'", loc[2:])
     if loc[:1] == ("limits",) and len(loc) > 1:
         return f"limits, {_key(loc[1:])}"
+    if loc[:1] == ("devices",) and len(loc) > 1:
+        return ", ".join([f"device '{loc[1]}'", *([_key(loc[2:])] if loc[2:] else [])])
     return _key(loc) if loc else "the file"
 
 

@@ -41,7 +41,8 @@ def schema(kinds: Kinds) -> dict[str, Any]:
     plain = without_titles(whole)
     for name, definition in plain["$defs"].items():
         plain["$defs"][name] = _with_substitutions(definition)
-    plain["properties"]["limits"] = _with_substitutions(plain["properties"]["limits"])
+    for key in ("limits", "devices"):
+        plain["properties"][key] = _with_substitutions(plain["properties"][key])
     return dict(plain)
 
 

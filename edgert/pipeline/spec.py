@@ -10,6 +10,7 @@ import re
 from typing import Annotated, Any, Literal
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -22,10 +23,12 @@ from pydantic_core import PydanticCustomError
 
 STAGE_NAME = r"^[a-z][a-z0-9_-]{0,39}$"
 PIPELINE_NAME = r"^[a-z0-9-]{1,40}$"
+DEVICE = r"^[a-z0-9_-]+:\S+$"
 EDGE = r"^[^.\s]+\.[^.\s]+$"
 CORE_CLASSES = ("p-cores", "e-cores", "any")
 CORE_RANGES = r"^\d{1,4}(-\d{1,4})?(,\d{1,4}(-\d{1,4})?)*$"
 CORES_MEND = 'Write p-cores, e-cores, any, a range such as "0-3", or a list such as [0, 2]'
+DEVICE_MEND = "Write RUNTIME:DEVICE as the summary of a run names it, for example openvino:NPU"
 EDGE_MEND = "Write STAGE.PORT, for example camera.image"
 
 
@@ -66,6 +69,19 @@ Cores = Annotated[
             ]
         }
     ),
+]
+
+
+def _read_device(value: str) -> str:
+    if re.match(DEVICE, value):
+        return value
+    raise refusal(f"'{value}' does not name a runtime and its device", DEVICE_MEND)
+
+
+DeviceName = Annotated[
+    str,
+    AfterValidator(_read_device),
+    WithJsonSchema({"type": "string", "pattern": DEVICE}),
 ]
 
 
@@ -163,6 +179,16 @@ class LimitsSpec(_Part):
     )
 
 
+class DeviceSpec(_Part):
+    """What a device may be asked to do by all stages together."""
+
+    max_requests: int = Field(
+        ge=1,
+        le=64,
+        description="Inferences that may be under way on it at once, those of all stages together.",
+    )
+
+
 class PipelineSpec(_Part):
     """A pipeline file."""
 
@@ -174,3 +200,8 @@ class PipelineSpec(_Part):
         description="The stages by name.", min_length=1
     )
     limits: LimitsSpec = Field(LimitsSpec(), description="Bounds of the whole pipeline.")
+    devices: dict[DeviceName, DeviceSpec] = Field(
+        {},
+        description="Limits of devices that several stages use, by `RUNTIME:DEVICE` as the summary "
+        "names it: `{openvino:NPU: {max_requests: 1}}`.",
+    )

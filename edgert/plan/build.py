@@ -10,7 +10,7 @@ from edgert.pipeline.check import Checked, in_order
 from edgert.pipeline.document import Document
 from edgert.pipeline.graph import cycles, edges, order, streams
 from edgert.plan.aside import Aside, Way, find_aside
-from edgert.plan.devices import requested, requests_of, unknown_devices
+from edgert.plan.devices import requested, requests_of, turns_of, unknown_devices
 from edgert.plan.links import drops, edge_name, links_of
 from edgert.plan.pace import frame_interval_ms
 from edgert.plan.placement import Placement, place
@@ -141,6 +141,7 @@ class _Builder:
             requests=requests_of(planner.replicas, self._ports),
             unknown=unknown_devices(devices),
             profile=self._known.profile,
+            turns=turns_of(self._spec, planner.replicas, self._options),
         )
 
     def _plan_stage(self, name: str) -> None:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
+from edgert.pipeline.spec import PipelineSpec
 from edgert.plan.replicas import Replicas
+from edgert.plan.structs import Turns
 from edgert.stages.infer_requests import REQUESTS
 from edgert.tensor import PortSpec
+from edgert.transport.permits import RANKS
 
 
 def requested(replicas: Replicas) -> dict[str, tuple[str, ...]]:
@@ -24,6 +28,20 @@ def requests_of(replicas: Replicas, ports: Mapping[str, Mapping[str, PortSpec]])
         if REQUESTS in port.attributes
         for share in shares
     }
+
+
+def turns_of(spec: PipelineSpec, replicas: Replicas, options: Mapping[str, Any]) -> Turns:
+    """Return the limits of devices, and the rank of every worker that may use one."""
+    if not spec.devices:
+        return Turns()
+    ranks = {
+        share.name: RANKS[getattr(options[stage], "priority", "normal")]
+        for stage, shares in replicas.items()
+        for share in shares
+        if share.devices
+    }
+    limits = {device: limit.max_requests for device, limit in spec.devices.items()}
+    return Turns(limits, ranks)
 
 
 def unknown_devices(stages: Iterable[str]) -> tuple[str, ...]:

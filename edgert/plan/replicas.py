@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from edgert.pipeline.check_devices import devices_of
 from edgert.pipeline.spec import StageSpec
 from edgert.stages.base import StageOptions
 
@@ -38,17 +39,10 @@ def replicas_of(name: str, spec: StageSpec, options: StageOptions) -> tuple[Repl
         common = {key: value for key, value in spec.settings.items() if key != "balance"}
         shares = [({**common, "device": device}, (device,)) for device in balanced]
     else:
-        shares = [(spec.settings, _devices(options))] * spec.replicas
+        shares = [(spec.settings, devices_of(options))] * spec.replicas
     if len(shares) == 1:
         return (Replica(name, *shares[0]),)
     return tuple(
         Replica(f"{name}.{number}", *share, is_one_of_several=True)
         for number, share in enumerate(shares, 1)
     )
-
-
-def _devices(options: StageOptions) -> tuple[str, ...]:
-    device = getattr(options, "device", None)
-    if device is None:
-        return ()
-    return (device,) if isinstance(device, str) else tuple(device)

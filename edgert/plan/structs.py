@@ -70,6 +70,19 @@ class WorkerPlan(msgspec.Struct, frozen=True):
         return frozenset(stage.name for stage in self.stages)
 
 
+class Turns(msgspec.Struct, frozen=True):
+    """Limits of devices over all stages, and who comes first where several wait.
+
+    Attributes:
+        limits: Device -> inferences that may be under way on it at once.
+        ranks: Stage that runs a model -> its rank, the lower the more urgent; empty where no
+            device has a limit.
+    """
+
+    limits: dict[str, int] = {}
+    ranks: dict[str, int] = {}
+
+
 class Plan(msgspec.Struct, frozen=True):
     """A whole pipeline, ready to be started.
 
@@ -84,6 +97,7 @@ class Plan(msgspec.Struct, frozen=True):
         ledger: How the ledger is divided.
         requested: Stage -> devices asked for, in order.
         requests: Stage -> inferences that it keeps in flight.
+        turns: Limits of devices.
         unknown: What is not known before the run, for people.
         profile: The device profile, and what it filled in; None where none matches.
     """
@@ -100,6 +114,7 @@ class Plan(msgspec.Struct, frozen=True):
     requests: dict[str, int] = {}
     unknown: tuple[str, ...] = ()
     profile: ProfileUse | None = None
+    turns: Turns = Turns()
 
     @property
     def shared_bytes(self) -> int:
@@ -128,6 +143,7 @@ class WorkerOrder(msgspec.Struct, frozen=True):
         folder: Folder that relative paths start from.
         max_frames: Frames after which each source of this worker stops; 0 for no limit.
         log_level: Level by name.
+        turns: Limits of devices.
         fd_keys: What each fd that comes along is, in order (``runtime/wiring.py``).
     """
 
@@ -141,3 +157,4 @@ class WorkerOrder(msgspec.Struct, frozen=True):
     max_frames: int
     log_level: str
     fd_keys: tuple[str, ...]
+    turns: Turns = Turns()

@@ -12,6 +12,7 @@ from edgert.runtime.node import WAIT_IN, Outputs, ReadingNode
 from edgert.stages.base import AsyncStage
 from edgert.transport.join import Arrival, Join
 from edgert.transport.ledger import StageBlock
+from edgert.transport.permits import Permits
 from edgert.transport.slot import Loan, Sample
 from edgert.transport.token import FILTERED, LOST
 
@@ -40,10 +41,26 @@ class AsyncNode(ReadingNode):
     """Starts frames while the stage has room; commits each when it is done, oldest first.
 
     Gaps and the ends of streams take their turn behind the frames in flight.
+
+    Args:
+        stage: The stage.
+        block: Its place in the ledger.
+        outputs: Its rings.
+        join: Its inputs.
+        permits: Its turns at a device that has a limit; None where it has none.
     """
 
-    def __init__(self, stage: AsyncStage, block: StageBlock, outputs: Outputs, join: Join) -> None:
+    def __init__(
+        self,
+        stage: AsyncStage,
+        block: StageBlock,
+        outputs: Outputs,
+        join: Join,
+        permits: Permits | None = None,
+    ) -> None:
         super().__init__(stage, block, outputs, join)
+        self._permits = permits
+        self._held_back: Arrival | None = None  # it waits for its turn
         self._async_stage = stage
         self._capacity = stage.capacity
         self._tickets: deque[Ticket | int] = deque()  # an int is a stream that ends here
@@ -52,11 +69,17 @@ class AsyncNode(ReadingNode):
     def step(self) -> bool:
         """Deliver what is done, then start what can be started."""
         delivered = self._deliver()
+        if self._permits:
+            self._permits.keep(self._under_way())
         if not self._has_room() or not self._has_loans():
             return delivered
-        arrival = self._join.receive_nowait()
+        arrival = self._held_back or self._join.receive_nowait()
+        self._held_back = None
         if arrival is not None and arrival.reason:
             self._pass_on_in_order(arrival)
+        elif arrival is not None and not self._has_turn():
+            self._held_back = arrival
+            return delivered
         elif arrival is not None:
             self._start(arrival)
         ended = self._join.streams_ended()
@@ -71,13 +94,24 @@ class AsyncNode(ReadingNode):
         self._drain_wake_fd()
         if self._can_deliver():
             return ()
-        if not self._has_room():
-            return (self._wake_fd,)
+        if not self._has_room() or self._held_back:
+            return (self._wake_fd, *self._permit_fds())
         waited = self._outputs.free_fds if self._lacks_loan else self._join.fds
-        return (self._wake_fd, *waited)
+        return (self._wake_fd, *self._permit_fds(), *waited)
 
     def _has_room(self) -> bool:
         return len(self._tickets) < self._capacity
+
+    def _has_turn(self) -> bool:
+        """Take a permit for a frame that is to start, where the device has a limit."""
+        return self._permits is None or self._permits.take()
+
+    def _under_way(self) -> int:
+        """Return how many inferences have begun and not ended."""
+        return sum(isinstance(each, Ticket) and not each.end_ns for each in self._tickets)
+
+    def _permit_fds(self) -> Sequence[int]:
+        return self._permits.fds if self._permits else ()
 
     def _drain_wake_fd(self) -> None:
         try:

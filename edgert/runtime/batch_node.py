@@ -22,6 +22,7 @@ from edgert.runtime.node import WAIT_BATCH, WAIT_IN, Outputs
 from edgert.stages.base import Batching, BatchStage
 from edgert.transport.join import Arrival, Join
 from edgert.transport.ledger import StageBlock
+from edgert.transport.permits import Permits
 
 
 class _Batch:
@@ -50,6 +51,7 @@ class BatchNode(AsyncNode):
         join: Where its frames come from.
         batching: How they are collected.
         may_come: Stream -> its frames that may be in flight.
+        permits: Its turns at a device that has a limit, one a batch; None where it has none.
     """
 
     def __init__(  # noqa: PLR0913  a node's four, and the two that batches need
@@ -60,8 +62,9 @@ class BatchNode(AsyncNode):
         join: Join,
         batching: Batching,
         may_come: Mapping[int, int],
+        permits: Permits | None = None,
     ) -> None:
-        super().__init__(stage, block, outputs, join)
+        super().__init__(stage, block, outputs, join, permits)
         self._stage = stage
         self._batching = batching
         self._capacity = batching.max_size * (batching.requests + 1)
@@ -103,8 +106,16 @@ class BatchNode(AsyncNode):
             if time.monotonic_ns() < due_ns:
                 self.due_ns = due_ns
                 return False
+        if not super()._has_turn():
+            return False
         self._begin()
         return True
+
+    def _has_turn(self) -> bool:
+        return True  # to be collected; a batch takes its turn when it begins
+
+    def _under_way(self) -> int:
+        return sum(not batch.has_ended for batch in self._at_work)
 
     def _is_full(self) -> bool:
         return len(self._waiting) >= self._batching.max_size

@@ -36,6 +36,7 @@ from edgert.runtime.crew import Member
 from edgert.runtime.folder import RunFolder
 from edgert.runtime.spawner import Spawner
 from edgert.runtime.standin import StandIn
+from edgert.runtime.turns import TurnKeeper
 from edgert.runtime.zygote import Exited, FromZygote, Spawned
 from edgert.transport.ledger import Ledger
 from edgert.transport.segment import map_segment
@@ -91,6 +92,7 @@ class Supervisor:
             self._folder.release()
             raise
         self.ledger = Ledger(map_segment(self.fds["ledger"], writable=True), plan.ledger)
+        self._turns = TurnKeeper(plan.turns, self.ledger, self.fds)
         self._channel = SupervisorChannel(self._folder.control_socket)
         self._spawner = Spawner(self._folder.path, options.stdout_fd)
         self._poller = select.poll()
@@ -158,15 +160,10 @@ class Supervisor:
         self._folder.release()
 
     def _order(self, worker: WorkerPlan, keys: tuple[str, ...]) -> WorkerOrder:
-        plan, names = self.plan, worker.stage_names
-        rings = tuple(
-            ring
-            for ring in plan.rings
-            if ring.writer in names or any(edge.reader in names for edge in ring.edges)
-        )
+        plan = self.plan
         return WorkerOrder(
             worker=worker,
-            rings=rings,
+            rings=wiring.rings_for(plan, worker),
             streams=plan.streams,
             leaves=plan.leaves,
             ledger=plan.ledger,
@@ -175,6 +172,7 @@ class Supervisor:
             max_frames=self._options.max_frames,
             log_level=self._options.log_level,
             fd_keys=keys,
+            turns=plan.turns,
         )
 
     def _due_within(self, timeout_s: float) -> float:
@@ -206,6 +204,7 @@ class Supervisor:
         elif isinstance(message, Exited):
             self._hear_last_words(member, message.status)
             member.exited = True
+            self._turns.worker_gone(member.plan.stages)
             if member.state not in crew.ENDED:
                 self._on_death(member, message.status)
 

@@ -19,6 +19,7 @@ from typing import Protocol
 
 from edgert.errors import ResourceError
 from edgert.plan.structs import Plan, StagePlan, WorkerPlan
+from edgert.runtime.turns import create_turns, keys_for_turns
 from edgert.transport.dispatch import Dispatcher, Replica
 from edgert.transport.join import Reader
 from edgert.transport.ledger import Ledger, LedgerLayout
@@ -74,6 +75,7 @@ def create_all(plan: Plan) -> dict[str, int]:
                 _add_pipe(fds, f"edge/{edge.name}")
         for stream in plan.streams:
             _add_pipe(fds, f"gate/{stream}")
+        create_turns(plan.turns, fds)
         _see_room_for(_SPARE_FDS)
     except OSError as error:
         close_all(fds)
@@ -100,7 +102,7 @@ def close_all(fds: Fds) -> None:
 
 def keys_for(plan: Plan, worker: WorkerPlan) -> tuple[str, ...]:
     """Return the keys of the fds that a worker needs, and no others."""
-    keys = {"ledger"}
+    keys = {"ledger", *keys_for_turns(plan.turns, worker.stages)}
     names = worker.stage_names
     for ring in plan.rings:
         writes = ring.writer in names
@@ -122,6 +124,16 @@ def keys_for(plan: Plan, worker: WorkerPlan) -> tuple[str, ...]:
                 if stage.leaf in plan.leaves[stream]
             }
     return tuple(sorted(keys))
+
+
+def rings_for(plan: Plan, worker: WorkerPlan) -> tuple[RingPlan, ...]:
+    """Return the rings that a worker writes or reads."""
+    names = worker.stage_names
+    return tuple(
+        ring
+        for ring in plan.rings
+        if ring.writer in names or any(edge.reader in names for edge in ring.edges)
+    )
 
 
 class Wiring:

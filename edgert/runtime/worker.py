@@ -28,10 +28,12 @@ from edgert.runtime.loop import Loop
 from edgert.runtime.node import Node, Outputs
 from edgert.runtime.source_node import SourceNode
 from edgert.runtime.sync_node import SyncNode
+from edgert.runtime.turns import permits_for
 from edgert.runtime.wiring import Wiring
 from edgert.stages.base import AsyncStage, BatchStage, Source, Stage
 from edgert.transport.gate import FlowGate
 from edgert.transport.join import Join, Port
+from edgert.transport.permits import Permits
 
 
 class _ToSupervisor(logging.Handler):
@@ -155,14 +157,21 @@ class Worker:
             )
         ports = [Port(port, readers) for port, readers in wiring.reader_ports(plan).items()]
         join = Join(ports)
+        permits = self._permits(stage, wiring)
         batching = stage.batching if isinstance(stage, BatchStage) else None
         if isinstance(stage, BatchStage) and batching:
             in_flight = wiring.ledger.layout.streams
             may_come = {stream: in_flight[self._order.streams[stream]] for stream in plan.streams}
-            return BatchNode(stage, block, outputs, join, batching, may_come)
+            return BatchNode(stage, block, outputs, join, batching, may_come, permits)
         if isinstance(stage, AsyncStage):
-            return AsyncNode(stage, block, outputs, join)
+            return AsyncNode(stage, block, outputs, join, permits)
         return SyncNode(stage, block, outputs, join)
+
+    def _permits(self, stage: Stage, wiring: Wiring) -> Permits | None:
+        context = stage.context
+        device = context.report.get("device", {}).get("actual", "")
+        turns = self._order.turns
+        return permits_for(turns, context.name, device, wiring.ledger, self._fds, context.log)
 
     def _tell_input_fault(self, error: UserError) -> None:
         self._channel.send(InputFault(self._name, _said(error)))

@@ -38,6 +38,11 @@ class InferOptions(StageOptions):
         default="auto",
         description="Inferences in flight at once; `auto`: one more than the device computes.",
     )
+    priority: Literal["high", "normal", "low"] = Field(
+        default="normal",
+        description="Who comes first where several stages wait for a device that has a limit "
+        "(`devices`).",
+    )
     precision: Literal["f32", "device"] = Field(
         default="f32",
         description="`f32`: as exact as the device can; `device`: what the device likes best.",

@@ -28,6 +28,9 @@ STAGE_COUNTERS = (
     "progress_ns",  # monotonic, when it last did anything
     "cpu_ns",  # CPU time of its process since it became ready
     "latency_max_ns",
+    "device",  # number of the limited device it runs on, from 1 (permits.py)
+    "permits",  # that it has of this device
+    "waits_ns",  # monotonic, since when it waits for one
     "pace_ns",  # of late, from one result to the next while it has work (a moving average)
     "batches",  # inferences that had room for several frames
     "batch_frames",  # frames that were in them
@@ -124,8 +127,9 @@ class StageBlock(_Block):
     """Counters and histograms of a stage; written by its worker."""
 
     names = STAGE_COUNTERS
-    (FRAMES, FILTERED, LOST, COPIED, FIRST, LAST, PROGRESS, CPU, LATENCY_MAX, PACE) = range(10)
-    BATCHES, BATCH_FRAMES, BATCH_PADDING = range(10, 13)
+    (FRAMES, FILTERED, LOST, COPIED, FIRST, LAST, PROGRESS, CPU, LATENCY_MAX) = range(9)
+    DEVICE, PERMITS, WAITS, PACE = range(9, 13)
+    BATCHES, BATCH_FRAMES, BATCH_PADDING = range(13, 16)
 
     def record(self, histogram: int, duration_ns: int) -> None:
         """Count a duration in histogram number ``histogram`` of ``HISTOGRAMS``."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -119,3 +120,42 @@ def test_devices_share_frames_by_their_speed(tmp_path: Path) -> None:
     assert fast > 1.5 * slow > 0
     sequences = [int(line.split()[0]) for line in (tmp_path / "out.txt").read_text().splitlines()]
     assert sequences == list(range(200))
+
+
+def on_one_device(folder: Path, **heavy: Any) -> dict[str, dict[str, Any]]:
+    """Two streams through two models on one emulated device, whose state processes share."""
+    stages = {}
+    for name, keys in (("light", {"priority": "high"}), ("heavy", {"priority": "low"})):
+        options = {"state": str(folder / "state"), "latency_ms": 2}
+        options |= heavy if name == "heavy" else {}
+        one = inferring(folder, 60, device="emulated:NPU", options=options, requests=2, **keys)
+        one["detector"]["inputs"] = {"tensor": f"{name}-frames.tensor"}
+        one["out"] |= {"inputs": {"tensor": f"{name}.outputs"}, "path": str(folder / f"{name}.txt")}
+        stages |= {f"{name}-{stage}": one[stage] for stage in ("frames", "out")}
+        stages[name] = one["detector"]
+    return stages
+
+
+def limited(file: Path, count: int) -> Path:
+    document = json.loads(file.read_text())
+    file.write_text(json.dumps({**document, "devices": {"emulated:NPU": {"max_requests": count}}}))
+    return file
+
+
+@pytest.mark.skipif(not is_installed("openvino"), reason="openvino is not installed")
+def test_stages_take_turns_at_a_limited_device(tmp_path: Path) -> None:
+    stages = on_one_device(tmp_path, latency_ms=6)
+    code, _, err, summary = run(limited(write_pipeline(tmp_path, stages), 1))
+    assert code == 0, err
+    assert_adds_up(summary)
+    assert summary["frames"]["processed"] == 120
+
+
+@pytest.mark.skipif(not is_installed("openvino"), reason="openvino is not installed")
+def test_a_stage_that_dies_in_its_turn_gives_it_back(tmp_path: Path) -> None:
+    stages = on_one_device(tmp_path, faults={"die_after": 12})
+    code, _, err, summary = run(limited(write_pipeline(tmp_path, stages), 1))
+    assert code == 1
+    assert "SIGSEGV" in err
+    assert "did not drain" not in err
+    assert_adds_up(summary)

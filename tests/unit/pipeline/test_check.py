@@ -48,6 +48,33 @@ def test_more_requests_than_frames_are_a_warning() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "shared"),
+    [
+        ("0-2", "[2, 5]", "2"),
+        ("p-cores", "p-cores", "p-cores"),
+        ("0-11", "2,10,11", "2, 10, 11"),
+        ("0-1", "2-3", ""),
+        ("p-cores", "e-cores", ""),
+        ("any", "0", ""),
+        ("9000-9001", "9001", ""),
+    ],
+)
+def test_inferences_on_the_same_cores_are_a_warning(
+    small: str, write: Write, one: str, other: str, shared: str
+) -> None:
+    detector = "{kind: test.detector, model: m, inputs: {tensor: prepare.tensor}"
+    stages = f"  a: {detector}, cores: '{one}'}}\n  b: {detector}, cores: {_quoted(other)}}}\n"
+    warnings = checked(write(small.replace("stages:\n", f"stages:\n{stages}"))).warnings
+    said = [f"{warning.place}: {warning.fault}" for warning in warnings]
+    wanted = f"stage 'b', key 'cores': its inferences share cores with those of stage 'a': {shared}"
+    assert said == ([wanted] if shared else [])
+
+
+def _quoted(cores: str) -> str:
+    return cores if cores.startswith("[") else f"'{cores}'"
+
+
 def test_an_input_that_is_a_fault_already_makes_no_more_of_them(small: str, write: Write) -> None:
     result = checked(write(small.replace("camera.image", "camera")))
     assert [fault.place for fault in result.faults] == ["stage 'prepare', input 'image'"]

@@ -23,6 +23,7 @@ BEYOND_SCHEMA = {
     "class-no-stage",
     "class-not-there",
     "cycle",
+    "devices",
     "edge-twice",
     "join-of-strangers",
     "many-leaves",
