@@ -3,26 +3,45 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from edgert.cli.coverage_merge import command as merge
 from edgert.cli.progress import StatusLine
-from edgert.cli.render import show, show_json, table
 
 if TYPE_CHECKING:
-    from edgert.coverage.record import Case, Report
+    from edgert.coverage.report.baseline import FailOn
     from edgert.coverage.suites.item import Item
 
 FORMS = ("published", "frozen", "int8-qdq", "static-batch", "rank-4")
 _PREPARE_WITHIN_S = 600.0
-_HEADERS = ("OPERATOR", "CASES", "ON DEVICE", "EQUAL", "DIFFERS", "UNSUPPORTED", "OTHER")
 
 
-@click.command()
+class CommandOrModels(click.Group):
+    """A group whose other arguments, where the first is no command, are those of ``run``."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put ``run`` before arguments that name no command."""
+        if args and args[0] not in (*self.commands, "-h", "--help"):
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=CommandOrModels)
+def command() -> None:
+    """Show what a device really runs of operators and models, where, and with what numbers.
+
+    "edgert coverage --suite onnx --device D" is short for "edgert coverage run ...".
+    """
+
+
+command.add_command(merge, "merge")
+
+
+@command.command()
 @click.option("--device", required=True, help="adapter:DEVICE, for example onnxruntime:CPU.")
 @click.option(
     "--suite",
@@ -51,11 +70,23 @@ _HEADERS = ("OPERATOR", "CASES", "ON DEVICE", "EQUAL", "DIFFERS", "UNSUPPORTED",
 @click.option("--fresh", is_flag=True, help="Do not go on where a run that was ended had come to.")
 @click.option(
     "--report",
+    "report_files",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="File for the whole report: .json.",
+    multiple=True,
+    help="File for the report: .html, .json, .xml (JUnit), .md or .csv. Repeatable.",
+)
+@click.option(
+    "--baseline",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="JSON report of before: show what was won and lost since.",
+)
+@click.option(
+    "--fail-on",
+    type=click.Choice(["regression", "unsupported", "mismatch"]),
+    help="End with 1 if anything is worse than the baseline, not on the device, or differs.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the whole report as JSON.")
-def command(  # noqa: PLR0913  one parameter an option, as click has it
+def run(  # noqa: PLR0913  one parameter an option, as click has it
     *,
     device: str,
     suite: str,
@@ -64,7 +95,9 @@ def command(  # noqa: PLR0913  one parameter an option, as click has it
     jobs: int | None,
     timeout_s: float,
     fresh: bool,
-    report: Path | None,
+    report_files: tuple[Path, ...],
+    baseline: Path | None,
+    fail_on: FailOn | None,
     as_json: bool,
 ) -> None:
     """Ask a device about every operator: where it ran, and how near its numbers are.
@@ -72,11 +105,13 @@ def command(  # noqa: PLR0913  one parameter an option, as click has it
     Each case runs in a child process: one that crashes, hangs or eats memory is that case's result.
     A run that was ended goes on where it was.
     """
+    from edgert.cli.coverage_report import deliver, prepare
     from edgert.coverage.adapters.registry import spec_of
     from edgert.coverage.run import CaseRun, run_cases
     from edgert.device.memory import available_bytes
 
     del suite  # one today
+    delivery = prepare(report_files, baseline, fail_on, as_json=as_json)
     count = jobs or len(os.sched_getaffinity(0))
     items, versions = _onnx_items(_forms_of(forms), only)
     line = StatusLine()
@@ -93,7 +128,7 @@ def command(  # noqa: PLR0913  one parameter an option, as click has it
         _ticker(line, device),
     )
     line.clear()
-    _deliver(found, report, as_json=as_json)
+    deliver(found, delivery)
 
 
 def _forms_of(text: str) -> list[str]:
@@ -134,48 +169,3 @@ def _ticker(line: StatusLine, device: str) -> Callable[[int, int], None]:
         line.show(f"{device}: {done} of {total} cases")
 
     return tick
-
-
-def _deliver(found: Report, file: Path | None, *, as_json: bool) -> None:
-    import msgspec
-
-    from edgert.models.atomic import write_atomically
-
-    if file is not None:
-        write_atomically(file, msgspec.json.format(msgspec.json.encode(found), indent=1))
-    if as_json:
-        show_json(msgspec.to_builtins(found))
-    else:
-        show("\n\n".join((table(_HEADERS, _rows(found.cases)), _total(found))))
-
-
-def _rows(cases: list[Case]) -> list[tuple[object, ...]]:
-    by_operator: dict[str, list[Case]] = {}
-    for case in cases:
-        by_operator.setdefault(case.operator, []).append(case)
-    return [(operator, *_counts(each)) for operator, each in by_operator.items()]
-
-
-def _counts(cases: list[Case]) -> tuple[int, int, int, int, int, int]:
-    where = Counter(case.placement for case in cases)
-    how = Counter(case.numerics for case in cases)
-    named = how["equal"] + how["differs"] + how["unsupported"]
-    return (
-        len(cases),
-        where["device"],
-        how["equal"],
-        how["differs"],
-        how["unsupported"],
-        len(cases) - named,
-    )
-
-
-def _total(found: Report) -> str:
-    versions = ", ".join(f"{name} {version}" for name, version in found.versions.items())
-    evidence = ", ".join(sorted({case.evidence for case in found.cases}))
-    cases, device, equal, differs, unsupported, other = _counts(found.cases)
-    return (
-        f"{found.device} ({versions}); evidence: {evidence or 'none'}\n"
-        f"{cases} cases: {device} wholly on the device; {equal} equal, {differs} differ, "
-        f"{unsupported} unsupported, {other} failed otherwise"
-    )

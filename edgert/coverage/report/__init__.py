@@ -1,0 +1,1 @@
+"""Reports of coverage: a page, JSON, JUnit XML, Markdown, CSV; what was won and lost; merging."""
