@@ -23,7 +23,8 @@ from edgert.tensor import FrameHeader, PortSpec, TensorSpec
 from edgert.transport.join import Arrival, Join, Port
 from edgert.transport.ledger import Ledger, LedgerLayout
 from edgert.transport.queue import PipeQueue, make_pipe
-from edgert.transport.ring import EdgePlan, EdgeWriter, RingPlan, RingReader, RingWriter
+from edgert.transport.reader import RingReader
+from edgert.transport.ring import EdgePlan, EdgeWriter, RingPlan, RingWriter
 from edgert.transport.segment import create_segment, map_segment, reopen_read_only
 from edgert.transport.slot import Loan, Sample, SlotLayout
 from edgert.transport.token import NONE
@@ -120,7 +121,7 @@ class _Ring:
         self._memory = create_segment(self._plan.name, self._plan.nbytes)
         self._ready = PipeQueue(*make_pipe())
         self._free = PipeQueue(*make_pipe())
-        accounts = LedgerLayout(stages=(), edges={edge.name: slots}, streams={})
+        accounts = LedgerLayout(stages=(), edges={edge.name: slots}, streams={"link": 0})
         fd = create_segment("ledger", -(-accounts.nbytes // _WORD_BYTES) * _WORD_BYTES)
         self._block = Ledger(map_segment(fd, writable=True), accounts).edge(edge.name)
 

@@ -139,7 +139,8 @@ def _arguments(bench: PipelineBench, paths: Mapping[str, Path]) -> list[str]:
         f"{name}.path={msgspec.json.encode(str(path)).decode()}" for name, path in paths.items()
     ]
     arguments = [str(bench.file)]
-    for setting in (*bench.settings, *sinks):
+    never = "restart.policy=never"  # a figure over a restart is none
+    for setting in (*bench.settings, *sinks, never):
         arguments += ["--set", setting]
     if bench.max_frames:
         arguments += ["--max-frames", str(bench.max_frames)]

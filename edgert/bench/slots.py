@@ -23,6 +23,8 @@ class Slots:
         self._slot_bytes = layout.slot_bytes
         address = address_of_map(self._memory)
         self.loans = [Loan(self._memory, layout, index, address) for index in range(count)]
+        for loan in self.loans:
+            loan.clear()
         self.samples = [Sample(self._memory, layout, index, address) for index in range(count)]
 
     def save(self, file: Path, order: Sequence[int]) -> None:

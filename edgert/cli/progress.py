@@ -51,9 +51,10 @@ def run_ticker(line: StatusLine, name: str) -> Callable[[Progress], None]:
         if progress.phase == "starting":
             line.show(f"{name}: starting")
             return
+        again = f"restarts {progress.restarts}  " if progress.restarts else ""
         line.show(
             f"{name}: {progress.phase}  {frames['processed']} frames  {progress.fps:.1f}/s  "
-            f"dropped {frames['dropped']}  lost {frames['lost']}  {progress.elapsed_s:.0f} s"
+            f"dropped {frames['dropped']}  lost {frames['lost']}  {again}{progress.elapsed_s:.0f} s"
         )
 
     return tick

@@ -51,11 +51,11 @@ class _Channel(Generic[_Incoming]):
 class WorkerChannel(_Channel[ToWorker]):
     """A worker's end; belongs to the thread that made it, others may only ``send``."""
 
-    def __init__(self, address: str, worker: str) -> None:
+    def __init__(self, address: str, identity: str) -> None:
         super().__init__(zmq.DEALER, msgspec.msgpack.Decoder(ToWorker))
         self._owner = threading.get_ident()
         self._posted: deque[bytes] = deque()
-        self._socket.setsockopt(zmq.IDENTITY, worker.encode())
+        self._socket.setsockopt(zmq.IDENTITY, identity.encode())
         self._socket.connect(address)
 
     def send(self, message: ToSupervisor) -> None:
@@ -98,11 +98,11 @@ class SupervisorChannel(_Channel[ToSupervisor]):
         self._socket.bind(self.address)
         path.chmod(0o600)
 
-    def send(self, worker: str, message: ToWorker) -> None:
+    def send(self, identity: str, message: ToWorker) -> None:
         """Send a message to one worker; one that is gone gets none."""
-        self._socket.send_multipart([worker.encode(), _encode(message)])
+        self._socket.send_multipart([identity.encode(), _encode(message)])
 
-    def receive_nowait(self) -> ToSupervisor | None:
-        """Return the next message; None where there is none."""
+    def receive_nowait(self) -> tuple[str, ToSupervisor] | None:
+        """Return the next message and who sent it; None where there is none."""
         parts = self._receive_parts()
-        return None if parts is None else self._decode(parts[-1])
+        return None if parts is None else (parts[0].decode(), self._decode(parts[-1]))

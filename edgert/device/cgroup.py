@@ -63,6 +63,21 @@ def memory_limit(root: Path = Path("/")) -> MemoryLimit | None:
     return min(limits, key=lambda limit: limit.free_bytes, default=None)
 
 
+def oom_kills(root: Path = Path("/")) -> int:
+    """Return how many processes the kernel has killed in this process's group for want of memory.
+
+    Deaths in groups below count in version 2; a kernel that counts none says 0.
+    """
+    files = [("", "memory.events"), ("memory", "memory.oom_control")]
+    counts = [0]
+    for controller, name in files:
+        for _, folder in _branch(root, controller):
+            lines = (line.split() for line in _read(folder / name).splitlines())
+            counts += [int(line[1]) for line in lines if line[:1] == ["oom_kill"]]
+            break
+    return max(counts)
+
+
 def _quotas_v2(root: Path) -> Iterator[float]:
     for _, folder in _branch(root, ""):
         quota, _, period = _read(folder / "cpu.max").partition(" ")

@@ -77,8 +77,8 @@ def place_of(loc: Loc) -> str:
     """Return how a key path is called: ``stage 'infer', input 'tensor'``."""
     if loc[:1] == ("stages",) and len(loc) > 1:
         return _place_in_stage(f"stage '{loc[1]}'", loc[2:])
-    if loc[:1] == ("limits",) and len(loc) > 1:
-        return f"limits, {_key(loc[1:])}"
+    if loc[:1] in {("limits",), ("restart",)} and len(loc) > 1:
+        return f"{loc[0]}, {_key(loc[1:])}"
     if loc[:1] == ("devices",) and len(loc) > 1:
         return ", ".join([f"device '{loc[1]}'", *([_key(loc[2:])] if loc[2:] else [])])
     return _key(loc) if loc else "the file"

@@ -12,7 +12,7 @@ from edgert.pipeline.marks import Loc, Mark, Marks
 from edgert.pipeline.near import choices
 from edgert.pipeline.yamltext import compose
 
-_TOP = ("devices", "limits", "name", "stages", "version")
+_TOP = ("devices", "limits", "name", "restart", "stages", "version")
 _FORM = "Write --set STAGE.KEY=VALUE, for example --set detector.requests=2"
 
 

@@ -126,6 +126,33 @@ class LinkSpec(_Part):
         return self.source.partition(".")[2]
 
 
+class RestartSpec(_Part):
+    """What happens when a worker dies or hangs."""
+
+    policy: Literal["on-failure", "never"] = Field(
+        "on-failure",
+        description="`on-failure` starts a worker that died or hangs again, while the others go "
+        "on; `never` ends the run.",
+    )
+    delay_ms: float = Field(
+        100, ge=0, le=3_600_000, description="Wait before a restart; doubled with each further one."
+    )
+    max_delay_ms: float = Field(5000, ge=0, le=3_600_000, description="Longest wait.")
+    jitter: float = Field(
+        0.2, ge=0, le=1, description="Share of the wait that is added or taken off by chance."
+    )
+    max_restarts: int = Field(
+        5, ge=0, description="Restarts allowed within `window_s`; one more ends the run, exit 1."
+    )
+    window_s: float = Field(60, gt=0, description="Seconds that `max_restarts` is counted over.")
+    hang_s: float = Field(
+        10,
+        gt=0,
+        description="Seconds that one frame may take, before the worker counts as hung: its stack "
+        "is logged and it is killed. An inference may also take ten times its longest so far.",
+    )
+
+
 class StageSpec(BaseModel):
     """One stage; keys that are not listed are options of its kind."""
 
@@ -153,6 +180,9 @@ class StageSpec(BaseModel):
         le=32,
         description="How many workers share its frames; for kinds in which no frame depends on "
         "another.",
+    )
+    restart: RestartSpec = Field(
+        RestartSpec(), description="As the file's own `restart`, whose keys it replaces one by one."
     )
 
     @field_validator("inputs", mode="before")
@@ -204,4 +234,7 @@ class PipelineSpec(_Part):
         {},
         description="Limits of devices that several stages use, by `RUNTIME:DEVICE` as the summary "
         "names it: `{openvino:NPU: {max_requests: 1}}`.",
+    )
+    restart: RestartSpec = Field(
+        RestartSpec(), description="How often workers that died or hang are started again."
     )

@@ -16,6 +16,7 @@ from edgert.plan.pace import frame_interval_ms
 from edgert.plan.placement import Placement, place
 from edgert.plan.ports import merge_ports
 from edgert.plan.replicas import Replica, replicas_of
+from edgert.plan.restart import RestartPolicy
 from edgert.plan.rings import RingPlanner
 from edgert.plan.structs import Plan, StagePlan, WorkerPlan
 from edgert.profiles.apply import NOTHING_KNOWN, Known
@@ -214,6 +215,13 @@ class _Builder:
             workers.setdefault(self._spec.stages[name].worker or name, []).append(name)
         return workers
 
+    def _restart_of(self, names: list[str]) -> RestartPolicy:
+        """Return the file's policy with what stages of this worker replace of it."""
+        own: dict[str, Any] = {}
+        for name in names:
+            own |= self._spec.stages[name].restart.model_dump(exclude_unset=True)
+        return RestartPolicy(**{**self._spec.restart.model_dump(), **own})
+
     def _planner(self, leaves: list[str]) -> RingPlanner:
         spec = self._spec
         return RingPlanner(
@@ -237,7 +245,8 @@ class _Builder:
                     for name, share in zip(names, shares, strict=True)
                 )
                 called = shares[0].name if shares[0].is_one_of_several else worker
-                yield WorkerPlan(called, stages, placement.cores, placement.why)
+                restart = self._restart_of(names)
+                yield WorkerPlan(called, stages, placement.cores, placement.why, restart)
 
     def _stage(
         self, name: str, share: Replica, planner: RingPlanner, leaves: list[str]

@@ -9,13 +9,14 @@ from edgert.stages.base import Stage, StageContext
 from edgert.stages.registry import Registry
 
 
-def make_stage(plan: StagePlan, streams: tuple[str, ...], folder: str) -> Stage:
+def make_stage(plan: StagePlan, streams: tuple[str, ...], folder: str, restarts: int = 0) -> Stage:
     """Return a stage that knows its surroundings and has not been opened yet.
 
     Args:
         plan: The stage.
         streams: Name of each stream by its number.
         folder: Folder that relative paths start from.
+        restarts: How often its worker has been restarted in this run.
     """
     kind = Registry().stage_class(plan.kind)
     context = StageContext(
@@ -26,6 +27,7 @@ def make_stage(plan: StagePlan, streams: tuple[str, ...], folder: str) -> Stage:
         threads=plan.threads,
         streams=streams,
         folder=folder,
+        restarts=restarts,
         log=logging.getLogger(f"edgert.{plan.name}"),
     )
     return kind(kind.options.model_validate(plan.settings), context)

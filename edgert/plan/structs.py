@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from edgert.plan.restart import RestartPolicy
 from edgert.profiles.apply import ProfileUse
 from edgert.tensor import PortSpec
 from edgert.transport.ledger import LedgerLayout
@@ -57,12 +58,14 @@ class WorkerPlan(msgspec.Struct, frozen=True):
         stages: Its stages.
         cores: Cores it is pinned to.
         placement: Why these cores, for people.
+        restart: What happens when it dies or hangs.
     """
 
     name: str
     stages: tuple[StagePlan, ...]
     cores: tuple[int, ...]
     placement: str
+    restart: RestartPolicy = RestartPolicy()
 
     @property
     def stage_names(self) -> frozenset[str]:
@@ -145,6 +148,10 @@ class WorkerOrder(msgspec.Struct, frozen=True):
         log_level: Level by name.
         turns: Limits of devices.
         fd_keys: What each fd that comes along is, in order (``runtime/wiring.py``).
+        identity: Its name on the control channel: one for each start.
+        leaf_names: Name of each leaf by its number.
+        restarts: How often it has been started again; then it goes on where the last one stopped.
+        set_aside: Stage, stream and sequence of frames that are not tried again.
     """
 
     worker: WorkerPlan
@@ -157,4 +164,8 @@ class WorkerOrder(msgspec.Struct, frozen=True):
     max_frames: int
     log_level: str
     fd_keys: tuple[str, ...]
+    identity: str
+    leaf_names: tuple[str, ...]
     turns: Turns = Turns()
+    restarts: int = 0
+    set_aside: tuple[tuple[str, int, int], ...] = ()

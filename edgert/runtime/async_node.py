@@ -100,7 +100,11 @@ class AsyncNode(ReadingNode):
         return (self._wake_fd, *self._permit_fds(), *waited)
 
     def _has_room(self) -> bool:
-        return len(self._tickets) < self._capacity
+        return len(self._tickets) < self._most_in_flight()
+
+    def _most_in_flight(self) -> int:
+        """Frames with which a worker has died come singly: a second death shows whose fault."""
+        return 1 if self._join.is_retrying else self._capacity
 
     def _has_turn(self) -> bool:
         """Take a permit for a frame that is to start, where the device has a limit."""
@@ -146,9 +150,11 @@ class AsyncNode(ReadingNode):
             loan.inherit(first)
         ticket = Ticket(arrival, loans)
         ticket.samples = samples
+        self._begin_work(arrival)
         if self.is_leaf:
             ticket.captured_ns = first.header.captured_ns
         self._tickets.append(ticket)
+        self._note_oldest()
         return ticket
 
     def _pass_on_in_order(self, arrival: Arrival) -> None:
@@ -158,6 +164,11 @@ class AsyncNode(ReadingNode):
 
     def _note_ends(self, streams: Sequence[int]) -> None:
         self._tickets.extend(streams)
+
+    def _note_oldest(self) -> None:
+        """Note since when the oldest frame is in flight: one that does not end is found by that."""
+        first = self._tickets[0] if self._tickets else 0
+        self._words[StageBlock.BUSY] = first.start_ns if isinstance(first, Ticket) else 0
 
     def _can_deliver(self) -> bool:
         if not self._tickets:
@@ -174,6 +185,8 @@ class AsyncNode(ReadingNode):
             else:
                 self._finish(first)
             delivered = True
+        if delivered:
+            self._note_oldest()
         return delivered
 
     def _finish(self, ticket: Ticket) -> None:

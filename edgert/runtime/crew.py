@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from edgert.control.messages import Failed, SaidFault
 from edgert.errors import (
     EXIT_BUG,
+    EXIT_RUN_FAILED,
     EXIT_USER,
     DeviceError,
     EdgertError,
@@ -23,7 +25,7 @@ from edgert.errors import (
 )
 from edgert.plan.structs import WorkerPlan
 
-STARTING, READY, FINISHED, FAILED = "starting", "ready", "finished", "failed"
+STARTING, READY, WAITING, FINISHED, FAILED = "starting", "ready", "waiting", "finished", "failed"
 ENDED = frozenset({FINISHED, FAILED})
 
 
@@ -40,9 +42,16 @@ class Member:
     Attributes:
         plan: Its part of the plan.
         pid: Its process, 0 until it is forked.
-        state: ``starting``, ``ready``, ``finished`` or ``failed``.
+        state: ``starting``, ``ready``, ``waiting`` (for its restart), ``finished`` or ``failed``.
         exited: Whether the process is gone.
         reports: What its stages reported while opening.
+        failure: What it said before it exited; None where it died without a word.
+        was_ready: Whether it could boot: one that never did is not started again.
+        hung: Why it was killed, where it hung.
+        stack_by_s: When a hung worker's stack is read, and it is killed; 0 before.
+        restarts_s: When it was started again.
+        due_s: When it is to be started again.
+        set_aside: Stage, stream and sequence of frames that are not tried again.
     """
 
     plan: WorkerPlan
@@ -50,6 +59,49 @@ class Member:
     state: str = STARTING
     exited: bool = False
     reports: dict[str, dict[str, Any]] = field(default_factory=dict)
+    failure: Failed | None = None
+    was_ready: bool = False
+    hung: str = ""
+    stack_by_s: float = 0.0
+    restarts_s: list[float] = field(default_factory=list)
+    due_s: float = 0.0
+    set_aside: list[tuple[str, int, int]] = field(default_factory=list)
+
+    @property
+    def restarts(self) -> int:
+        """How often it was started again."""
+        return len(self.restarts_s)
+
+    @property
+    def identity(self) -> str:
+        """Its name on the control channel: one for each start."""
+        return f"{self.plan.name}/{self.restarts}"
+
+    @property
+    def has_said_all(self) -> bool:
+        """Whether it has told how it ended."""
+        return self.failure is not None or self.state in ENDED
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether there is a process."""
+        return bool(self.pid) and not self.exited
+
+    def begin_again(self, now_s: float) -> None:
+        """Note that it is started again."""
+        self.restarts_s.append(now_s)
+        self.state = STARTING
+        self.exited = False
+        self.pid = 0
+        self.failure = None
+        self.hung = ""
+        self.stack_by_s = 0.0
+
+
+def dues(members: Iterable[Member]) -> list[float]:
+    """Return the times at which something of a worker is due."""
+    waiting = [member.due_s for member in members if member.state == WAITING]
+    return waiting + [member.stack_by_s for member in members if member.stack_by_s]
 
 
 _BY_NAME = {
@@ -72,18 +124,32 @@ def error_of_failure(message: Failed) -> EdgertError:
     return error_of(message.faults, message.exit_code, message.error)
 
 
-def error_of_death(member: Member, status: int) -> EdgertError:
+def error_of_death(member: Member, status: int, *, out_of_memory: bool = False) -> EdgertError:
     """Return the error of a worker that ended without a word."""
     stages = ", ".join(stage.name for stage in member.plan.stages)
+    how = describe_status(status, out_of_memory=out_of_memory)
+    if member.hung:
+        how = f"was killed because it hung ({member.hung})"
     return WorkerDiedError(
         f"worker '{member.plan.name}' (process {member.pid})",
-        f"{describe_status(status)} while it ran stage {stages}",
+        f"{how} while it ran stage {stages}",
         "See the lines above; frames that it had are counted as lost",
     )
 
 
-def describe_status(status: int) -> str:
+def given_up(member: Member, error: EdgertError) -> EdgertError:
+    """Return the error of a worker whose budget of restarts is used up."""
+    first = error.faults[0]
+    budget = member.plan.restart.budget
+    fault = f"{first.fault}; it was started again {member.restarts} times, allowed are {budget}"
+    kind = type(error) if error.exit_code == EXIT_RUN_FAILED else RunError
+    return kind(first.place, fault, first.mend or "See the lines above")
+
+
+def describe_status(status: int, *, out_of_memory: bool = False) -> str:
     """Return an exit status in words: a negative one is a signal."""
+    if status == -signal.SIGKILL and out_of_memory:
+        return "was killed by the kernel for want of memory"
     if status >= 0:
         return f"ended with code {status}"
     try:

@@ -46,6 +46,7 @@ class Loop:
     def run(self) -> None:
         """Run until every node has finished."""
         nodes = self._nodes
+        self._show_life()
         for node in nodes:
             node.begin()
         busy_steps = 0
@@ -61,6 +62,7 @@ class Loop:
             busy_steps = 0
             hear_by_ns = time.monotonic_ns() + _BUSY_AT_MOST_NS
             self._housekeep()
+            self._show_life()
             if self._handle_control() or progressed:
                 continue
             if any(node.finished for node in nodes):
@@ -68,6 +70,8 @@ class Loop:
             else:
                 self._wait()
         self.book_cpu()
+        for block in self._blocks:
+            block.words[StageBlock.PROGRESS] = 0  # what comes now, closing, has a limit of its own
 
     def _handle_control(self) -> bool:
         message = self._channel.receive_nowait()
@@ -103,6 +107,12 @@ class Loop:
         for fd in {*fds, self._channel.fd} - {-1}:
             poller.register(fd, select.POLLIN)
         return poller.poll
+
+    def _show_life(self) -> None:
+        """Note that this process goes round: one that does not for long hangs (``watch.py``)."""
+        now_ns = time.monotonic_ns()
+        for block in self._blocks:
+            block.words[StageBlock.PROGRESS] = now_ns
 
     def _housekeep(self) -> None:
         """Between frames, now and then: collect cycles that exceptions leave, book CPU time."""

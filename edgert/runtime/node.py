@@ -8,13 +8,14 @@ workers before one reorder buffer the other order deadlocks.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 
 from edgert.errors import EdgertError, StageError
 from edgert.stages.base import Stage
-from edgert.transport.join import Arrival, Join
+from edgert.transport.join import Arrival, Join, Reader
 from edgert.transport.ledger import StageBlock
 from edgert.transport.queue import PipeQueue
+from edgert.transport.recovery import Frame, recover
 from edgert.transport.ring import RingWriter
 from edgert.transport.slot import Loan, Sample
 from edgert.transport.token import DONE, LOST, NONE
@@ -31,11 +32,18 @@ class Outputs:
         leaf: Number of the leaf, -1 where there are outputs.
         done: Stream -> the queue of DONE tokens of its gate; without the streams for whose frames
             this leaf gives no answer.
+        block: The stage's place in the ledger.
     """
 
     def __init__(
-        self, rings: Mapping[str, RingWriter], leaf: int, done: Mapping[int, PipeQueue]
+        self,
+        rings: Mapping[str, RingWriter],
+        leaf: int,
+        done: Mapping[int, PipeQueue],
+        block: StageBlock,
     ) -> None:
+        self._block = block
+        self._words = block.words
         self._rings = tuple(rings.items())
         self._writers = tuple(rings.values())
         self._leaf = leaf
@@ -63,18 +71,45 @@ class Outputs:
 
     def commit(self, loans: dict[str, Loan], stream: int, sequence: int) -> None:
         """Send filled loans to their readers; a leaf tells the gate instead."""
+        words, at = self._words, stream * StageBlock.MARKS
+        words[StageBlock.BEGUN + at] = mark = sequence + 1 << 2
         for port, ring in self._rings:
             ring.commit(loans[port], stream, sequence)
         loans.clear()
         if self._leaf >= 0:
             self._tell_gate(stream, sequence, NONE)
+        words[StageBlock.DONE + at] = mark
 
     def gap(self, stream: int, sequence: int, reason: int) -> None:
         """Say on every output that a frame will not come."""
+        words, at = self._words, stream * StageBlock.MARKS
+        mark = sequence + 1 << 2 | reason
+        words[StageBlock.BEGUN + at] = max(mark, words[StageBlock.BEGUN + at])
         for ring in self._writers:
             ring.gap(stream, sequence, reason)
         if self._leaf >= 0:
             self._tell_gate(stream, sequence, reason)
+        words[StageBlock.DONE + at] = max(mark, words[StageBlock.DONE + at])
+
+    def finish_begun(self, streams: Iterable[int]) -> None:
+        """Finish the frames that a dead worker was about to send: what was said counts once."""
+        for stream in streams:
+            begun = self._block.mark(StageBlock.BEGUN, stream)
+            if begun <= self._block.mark(StageBlock.DONE, stream):
+                continue
+            sequence, reason = (begun >> 2) - 1, begun & 3
+            if reason:
+                self.gap(stream, sequence, reason)
+                continue
+            for ring in self._writers:
+                ring.commit_again(stream, sequence)
+            if self._leaf >= 0:
+                self._tell_gate(stream, sequence, NONE)
+            self._words[StageBlock.DONE + stream * StageBlock.MARKS] = begun
+
+    def have_ended(self, stream: int) -> bool:
+        """Whether anybody was told that a stream has ended."""
+        return any(ring.has_ended(stream) for ring in self._writers)
 
     def end(self, stream: int) -> None:
         """Say on every output that a stream has ended."""
@@ -122,6 +157,15 @@ class Node:
 
     def stop(self) -> None:
         """Let a source end its stream; others end when their inputs do."""
+
+    def recover(self, in_flight: Mapping[int, Sequence[int]], set_aside: Set[Frame]) -> None:
+        """Go on where a dead worker stopped.
+
+        Args:
+            in_flight: Stream -> the frames that its gate still waits for.
+            set_aside: Frames with which the stage died twice: not tried again.
+        """
+        raise NotImplementedError
 
     def _has_loans(self) -> bool:
         """Take loans, and book the time without one as waiting for the output."""
@@ -179,6 +223,28 @@ class ReadingNode(Node):
         super().__init__(stage, block, outputs)
         self._join = join
         self._order = tuple(port.name for port in join.ports)
+
+    def recover(self, in_flight: Mapping[int, Sequence[int]], set_aside: Set[Frame]) -> None:
+        """Go on where a dead worker stopped: frames it had are tried once more, singly."""
+        self._outputs.finish_begun(in_flight)
+        for port in self._join.ports:
+            for reader in port.readers:
+                self._take_up(reader, in_flight, set_aside)
+
+    def _take_up(
+        self, reader: Reader, in_flight: Mapping[int, Sequence[int]], set_aside: Set[Frame]
+    ) -> None:
+        for stream in reader.streams:
+            reader.start_at(stream, self._block.mark(StageBlock.DONE, stream) >> 2)
+        retried = sum(recover(edge, self._block, in_flight, set_aside) for edge in reader.edges)
+        if retried:
+            context = self.stage.context
+            context.log.info("%s: %d frames are tried once more", context.place, retried)
+
+    def _begin_work(self, arrival: Arrival) -> None:
+        """Note which frame is in work: one that its process dies of is known by that."""
+        at = StageBlock.WORKING + arrival.stream * StageBlock.MARKS
+        self._words[at] = arrival.sequence + 1
 
     def _samples(self, arrival: Arrival) -> dict[str, Sample]:
         held = arrival.held

@@ -12,9 +12,9 @@ from edgert.errors import EXIT_BUG, EXIT_DONE, EdgertError, RunError
 from edgert.plan.structs import Plan
 from edgert.runtime.accounts import close_accounts, total_counts
 from edgert.runtime.memory import pss_by_process
+from edgert.runtime.order import RunOptions as RunOptions  # noqa: PLC0414  exported
 from edgert.runtime.signals import SignalWatch
 from edgert.runtime.summary import Summary, rate, summarise
-from edgert.runtime.supervisor import RunOptions as RunOptions  # noqa: PLC0414  exported
 from edgert.runtime.supervisor import Supervisor
 
 log = logging.getLogger("edgert.run")
@@ -32,12 +32,14 @@ class Progress:
         frames: Read, processed, dropped, lost so far.
         fps: Frames/s since the first result.
         elapsed_s: Seconds since START.
+        restarts: How often workers were started again.
     """
 
     phase: str
     frames: dict[str, int]
     fps: float
     elapsed_s: float
+    restarts: int = 0
 
 
 OnTick = Callable[[Progress], None]
@@ -101,6 +103,7 @@ class Run:
             total_counts(supervisor.ledger, self._plan.streams),
             rate(self._plan, supervisor.ledger),
             time.monotonic() - started if started else 0.0,
+            sum(member.restarts for member in supervisor.members.values()),
         )
 
     def finish(self) -> Outcome:

@@ -7,7 +7,7 @@ the graph always finds its partners.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 
 from edgert.errors import EdgertError, FrameLostError, StageError, UserError
 from edgert.runtime.node import WAIT_IN, Node, Outputs
@@ -15,6 +15,7 @@ from edgert.stages.base import Source
 from edgert.tensor import FrameHeader
 from edgert.transport.gate import FlowGate
 from edgert.transport.ledger import StageBlock
+from edgert.transport.recovery import Frame
 from edgert.transport.token import LOST
 
 
@@ -51,6 +52,29 @@ class SourceNode(Node):
         self._kept: FrameHeader | None = None
         self._kept_lost: FrameLostError | None = None
         self._ending = False
+
+    def settle_accounts(self, marks: Mapping[int, int]) -> None:
+        """Account for the answers that a dead source had in hand (``FlowGate.recover``)."""
+        self._gate.recover(marks, self._block.mark(StageBlock.BEGUN, self._stream) >> 2)
+
+    def recover(self, in_flight: Mapping[int, Sequence[int]], set_aside: Set[Frame]) -> None:
+        """Go on after the last frame that was sent; a file is read on from there."""
+        stream = self._stream
+        self._outputs.finish_begun((stream,))
+        first = self._block.mark(StageBlock.BEGUN, stream) >> 2
+        self._sequence = max(first, *(sequence + 1 for sequence in in_flight[stream]), 0)
+        unsent = [sequence for sequence in in_flight[stream] if sequence >= first]
+        if not self._source.is_live:
+            self._sequence = first
+            unsent = [n for n in (first,) if (stream, n) in set_aside]
+        for sequence in unsent:
+            self._gate.admit(sequence)
+            self._outputs.gap(stream, sequence, LOST)
+            self._sequence = sequence + 1
+        if self._outputs.have_ended(stream):
+            self._end()
+        elif not self._source.is_live:
+            self._source.resume(self._sequence)
 
     def step(self) -> bool:
         """Send one frame off, or drop one; account for what came back."""
@@ -98,6 +122,9 @@ class SourceNode(Node):
         start_ns = time.monotonic_ns()
         self._block.record(WAIT_IN, start_ns - self._since_ns)
         self._since_ns = start_ns
+        words = self._words
+        words[StageBlock.WORKING + self._stream * StageBlock.MARKS] = self._sequence + 1
+        words[StageBlock.BUSY] = start_ns
         try:
             header = self._source.grab()
         except FrameLostError as error:
@@ -110,6 +137,8 @@ class SourceNode(Node):
             raise
         except BaseException as error:
             raise self._raised(error) from error
+        finally:
+            words[StageBlock.BUSY] = 0
         if header is None:
             return False  # one that is kept still counts: _end() drops it
         self._kept = header

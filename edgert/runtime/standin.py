@@ -19,9 +19,17 @@ from collections.abc import Sequence
 
 from edgert.plan.structs import Plan, StagePlan, WorkerPlan
 from edgert.runtime.wiring import Fds, Wiring
-from edgert.transport.ledger import SLOT_FREE, SLOT_HELD, EdgeBlock, Ledger
+from edgert.transport.ledger import (
+    SLOT_FREE,
+    SLOT_HELD,
+    SLOT_READY,
+    SLOT_RELEASED,
+    EdgeBlock,
+    Ledger,
+)
 from edgert.transport.queue import PipeQueue
-from edgert.transport.ring import EdgePlan, RingPlan, RingReader
+from edgert.transport.reader import RingReader
+from edgert.transport.ring import EdgePlan, RingPlan
 from edgert.transport.segment import map_segment
 from edgert.transport.slot import frame_of
 from edgert.transport.token import DONE, END, FRAME, FREE, GAP, LOST, NONE, Token
@@ -191,11 +199,15 @@ class StandIn:
         memory = map_segment(self._fds[f"ring/{ring.name}/read"], writable=False)
         free = PipeQueue(-1, self._fds[f"free/{ring.name}/w"])
         held = []
-        for slot, state in enumerate(bytes(block.states)):
-            if state == SLOT_HELD or (state != SLOT_FREE and not gives_back):
-                held.append(frame_of(memory, ring.layout, slot))
-                block.states[slot] = SLOT_FREE
+        for slot in range(len(block.states)):
+            stream, sequence = frame_of(memory, ring.layout, slot)
+            state = block.states[slot]  # after the frame: RELEASED, nobody writes to it
+            if state == SLOT_HELD or (state == SLOT_READY and not gives_back):
+                held.append((stream, sequence))
                 block.words[block.LOST] += 1
-                if gives_back:
-                    free.send((0, slot, 0, FREE, NONE))  # there is room for every slot
+            elif state != SLOT_RELEASED:
+                continue
+            block.states[slot] = SLOT_RELEASED if gives_back else SLOT_FREE
+            if gives_back:  # there is room for every slot
+                free.send((sequence, slot, stream, FREE, ring.edges.index(edge)))
         return held

@@ -38,7 +38,7 @@ class BatchSummary(msgspec.Struct, frozen=True):
 
 
 class StageSummary(msgspec.Struct, frozen=True):
-    """One stage; ``cpu_s`` is its worker's, which stages of one worker share."""
+    """One stage; ``cpu_s`` and ``restarts`` are its worker's, which stages of one worker share."""
 
     frames: int
     lost: int
@@ -50,6 +50,7 @@ class StageSummary(msgspec.Struct, frozen=True):
     cores: list[int]
     pid: int
     worker: str
+    restarts: int
     batch: BatchSummary | None = None
 
 
@@ -155,6 +156,7 @@ def _stage(block: StageBlock, member: Member, stage: StagePlan) -> StageSummary:
         cores=list(member.plan.cores),
         pid=member.pid,
         worker=member.plan.name,
+        restarts=member.restarts,
         batch=_batches(block, member.reports.get(stage.name, {}).get("batch", {})),
     )
 

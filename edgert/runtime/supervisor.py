@@ -3,7 +3,8 @@
 A loop of verbs over one poll. It never touches a pixel and never imports a vendor's library.
 
     start -> all READY -> START -> running -> streams end, or Stop -> drained -> ended
-                                     a worker fails: Stop to all, a stand-in loses its frames
+                             a worker dies: it is started again and goes on (``revival.py``)
+                             too often:     Stop to all, a stand-in loses its frames
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ import select
 import signal
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
 from edgert.control.channel import SupervisorChannel
@@ -30,10 +30,12 @@ from edgert.control.messages import (
     ToSupervisor,
 )
 from edgert.errors import EdgertError, RunError, WorkerDiedError
-from edgert.plan.structs import Plan, WorkerOrder, WorkerPlan
-from edgert.runtime import crew, wiring
+from edgert.plan.structs import Plan
+from edgert.runtime import crew, watch, wiring
 from edgert.runtime.crew import Member
 from edgert.runtime.folder import RunFolder
+from edgert.runtime.order import RunOptions, make_order
+from edgert.runtime.revival import Revival
 from edgert.runtime.spawner import Spawner
 from edgert.runtime.standin import StandIn
 from edgert.runtime.turns import TurnKeeper
@@ -45,25 +47,6 @@ log = logging.getLogger("edgert.supervisor")
 
 _LAST_WORDS_WITHIN_S = 5.0  # on a machine that is short of CPU, behind a flood of log lines
 _SEND_AGAIN_AFTER_S = 0.01
-
-
-@dataclass(frozen=True, slots=True)
-class RunOptions:
-    """How a plan is run.
-
-    Attributes:
-        max_frames: Frames after which each stream ends; 0 for no limit.
-        duration_s: Seconds after which the streams end; 0 for no limit.
-        stop_timeout_s: Seconds that draining may take before what still runs is killed.
-        log_level: Level of the workers' logs.
-        stdout_fd: What the workers' standard output is.
-    """
-
-    max_frames: int = 0
-    duration_s: float = 0.0
-    stop_timeout_s: float = 10.0
-    log_level: str = "info"
-    stdout_fd: int = 1
 
 
 class Supervisor:
@@ -93,6 +76,7 @@ class Supervisor:
             raise
         self.ledger = Ledger(map_segment(self.fds["ledger"], writable=True), plan.ledger)
         self._turns = TurnKeeper(plan.turns, self.ledger, self.fds)
+        self._revival = Revival(plan, self.ledger, self.fds)
         self._channel = SupervisorChannel(self._folder.control_socket)
         self._spawner = Spawner(self._folder.path, options.stdout_fd)
         self._poller = select.poll()
@@ -101,12 +85,14 @@ class Supervisor:
 
     @property
     def is_running(self) -> bool:
-        """Whether any worker has not ended yet."""
-        return not all(member.exited for member in self.members.values())
+        """Whether any worker has not ended yet, or is to be started again."""
+        return not all(
+            member.exited and member.state != crew.WAITING for member in self.members.values()
+        )
 
     def processes(self) -> list[tuple[str, int]]:
         """Return name and pid of every process under the supervisor."""
-        alive = [member for member in self.members.values() if member.pid and not member.exited]
+        alive = [member for member in self.members.values() if member.is_alive]
         return [("zygote", self._spawner.pid), *((m.plan.name, m.pid) for m in alive)]
 
     def watch(self, fd: int) -> None:
@@ -115,9 +101,8 @@ class Supervisor:
 
     def start(self) -> None:
         """Have every worker forked; they say READY when they are."""
-        for worker in self.plan.workers:
-            keys = wiring.keys_for(self.plan, worker)
-            self._spawner.spawn(self._order(worker, keys), [self.fds[key] for key in keys])
+        for member in self.members.values():
+            self._spawn(member)
 
     def step(self, timeout_s: float) -> None:
         """Wait for something to happen, at most ``timeout_s``, and deal with it."""
@@ -128,6 +113,8 @@ class Supervisor:
         self._hear_workers()
         for stand_in in self._stand_ins:
             stand_in.step()
+        self._revival.kill_hung(self.members.values())
+        self._start_due()
         self._stop_when_due()
         self._kill_when_late()
 
@@ -135,8 +122,8 @@ class Supervisor:
         """Let every stream end and everything drain."""
         if self._stop_by_s is None:
             self._stop_by_s = time.monotonic() + self._options.stop_timeout_s
-            for name in self.members:
-                self._channel.send(name, Stop())
+            for member in self.members.values():
+                self._channel.send(member.identity, Stop())
 
     def kill(self, why: str) -> None:
         """Kill every worker that is left; what they had is counted as lost."""
@@ -147,7 +134,9 @@ class Supervisor:
                 place = f"pipeline '{self.plan.name}'"
                 self.error = RunError(place, f"{why}; killed: {', '.join(late)}")
         for member in self.members.values():
-            if member.pid and not member.exited:
+            if member.state == crew.WAITING:
+                member.state = crew.FAILED
+            if member.is_alive:
                 with contextlib.suppress(ProcessLookupError):  # reaped, and not heard of yet
                     os.kill(member.pid, signal.SIGKILL)
 
@@ -159,27 +148,25 @@ class Supervisor:
         wiring.close_all(self.fds)
         self._folder.release()
 
-    def _order(self, worker: WorkerPlan, keys: tuple[str, ...]) -> WorkerOrder:
-        plan = self.plan
-        return WorkerOrder(
-            worker=worker,
-            rings=wiring.rings_for(plan, worker),
-            streams=plan.streams,
-            leaves=plan.leaves,
-            ledger=plan.ledger,
-            control=self._channel.address,
-            folder=plan.folder,
-            max_frames=self._options.max_frames,
-            log_level=self._options.log_level,
-            fd_keys=keys,
-            turns=plan.turns,
-        )
+    def _spawn(self, member: Member) -> None:
+        order = make_order(self.plan, member, self._options, self._channel.address)
+        self._spawner.spawn(order, [self.fds[key] for key in order.fd_keys])
+
+    def _start_due(self) -> None:
+        """Start workers again whose wait is over."""
+        now_s = time.monotonic()
+        for member in self.members.values():
+            if member.state == crew.WAITING and member.due_s <= now_s:
+                member.begin_again(now_s)
+                self._spawn(member)
 
     def _due_within(self, timeout_s: float) -> float:
         """Return how long a poll may last before something of ours is due."""
         now = time.monotonic()
         if any(stand_in.has_unsent for stand_in in self._stand_ins):
             timeout_s = min(timeout_s, _SEND_AGAIN_AFTER_S)
+        for due_s in crew.dues(self.members.values()):
+            timeout_s = min(timeout_s, max(0.0, due_s - now))
         if self._stop_by_s is not None:
             return min(timeout_s, max(0.0, self._stop_by_s - now))
         if self._options.duration_s and self.started_s:
@@ -207,12 +194,13 @@ class Supervisor:
             self._turns.worker_gone(member.plan.stages)
             if member.state not in crew.ENDED:
                 self._on_death(member, message.status)
+            watch.forget(member.plan, self.ledger)
 
     def _hear_last_words(self, member: Member, status: int) -> None:
         """What a worker said before it exited may arrive after the news that it has."""
         self._hear_workers()
         deadline_s = time.monotonic() + _LAST_WORDS_WITHIN_S
-        while status >= 0 and member.state not in crew.ENDED and time.monotonic() < deadline_s:
+        while status >= 0 and not member.has_said_all and time.monotonic() < deadline_s:
             self._channel.wait_message(0.1)
             self._hear_workers()
 
@@ -229,19 +217,25 @@ class Supervisor:
                 member.state = crew.FAILED
 
     def _hear_workers(self) -> None:
-        while (message := self._channel.receive_nowait()) is not None:
-            self._ON_MESSAGE[type(message)](self, message)
+        while (received := self._channel.receive_nowait()) is not None:
+            identity, message = received
+            is_current = identity == self.members[message.worker].identity
+            if is_current or isinstance(message, Log):  # what a dead one says of its state is over
+                self._ON_MESSAGE[type(message)](self, message)
 
     def _on_ready(self, message: Ready) -> None:
         member = self.members[message.worker]
         member.state = crew.READY
+        member.was_ready = True
         member.reports = message.reports
         if self._stop_by_s is not None:
-            self._channel.send(message.worker, Stop())  # it was not there yet when all were told
+            self._channel.send(member.identity, Stop())  # it was not there yet when all were told
+        elif self.started_s:
+            self._channel.send(member.identity, Start())
         elif all(other.state == crew.READY for other in self.members.values()):
             self.started_s = time.monotonic()
-            for name in self.members:
-                self._channel.send(name, Start())
+            for other in self.members.values():
+                self._channel.send(other.identity, Start())
 
     def _on_log(self, message: Log) -> None:
         logging.getLogger(message.logger).log(message.level, "%s", message.message)
@@ -255,16 +249,19 @@ class Supervisor:
         self.input_faults.append(error)
 
     def _on_failed(self, message: Failed) -> None:
-        member = self.members[message.worker]
-        member.state = crew.FAILED
+        self.members[message.worker].failure = message  # it is dealt with when the process is gone
         if message.trace:
             log.error("worker '%s' failed:\n%s", message.worker, message.trace.rstrip())
-        self._replace(member, crew.error_of_failure(message))
 
     def _on_death(self, member: Member, status: int) -> None:
+        """Have a worker that died started again, or give it up and end the run."""
+        error = self._revival.why_dead(member, status)
+        may_live = self.error is None and not self._killed
+        if may_live and self._revival.plan_restart(member, error, time.monotonic()):
+            return
         member.state = crew.FAILED
         if not self._killed:
-            self._replace(member, crew.error_of_death(member, status))
+            self._replace(member, crew.given_up(member, error) if member.restarts else error)
 
     _ON_MESSAGE: ClassVar[Mapping[type[ToSupervisor], Callable[..., None]]] = {
         Ready: _on_ready,

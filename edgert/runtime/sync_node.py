@@ -38,6 +38,8 @@ class SyncNode(ReadingNode):
     def _process(self, arrival: Arrival) -> None:
         start_ns = time.monotonic_ns()
         self._block.record(WAIT_IN, start_ns - self._since_ns)
+        self._begin_work(arrival)
+        self._words[StageBlock.BUSY] = start_ns
         samples = self._samples(arrival)
         first = samples[self._order[0]]
         outputs = self._outputs
@@ -45,6 +47,7 @@ class SyncNode(ReadingNode):
             loan.inherit(first)
         outcome = self._run(arrival, samples)
         end_ns = time.monotonic_ns()
+        self._words[StageBlock.BUSY] = 0
         if outcome != NONE:
             outputs.put_back(outputs.loans)  # what was written does not belong to the next frame
             outputs.gap(arrival.stream, arrival.sequence, outcome)

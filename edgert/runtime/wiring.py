@@ -5,6 +5,7 @@
     free/NAME/r, free/NAME/w        slots on their way back to the writer
     edge/NAME/r, edge/NAME/w        tokens on their way to a reader
     gate/STREAM/r, gate/STREAM/w    DONE tokens on their way to a source
+    stack/WORKER                    where a worker that hangs writes its stack (``watch.py``)
 
 The supervisor keeps every one of them open, so that no death of a worker loses a token.
 """
@@ -25,7 +26,8 @@ from edgert.transport.join import Reader
 from edgert.transport.ledger import Ledger, LedgerLayout
 from edgert.transport.merge import MergedReader
 from edgert.transport.queue import LocalQueue, PipeQueue, TokenQueue, make_pipe
-from edgert.transport.ring import EdgeWriter, RingPlan, RingReader, RingWriter, Way
+from edgert.transport.reader import RingReader
+from edgert.transport.ring import EdgeWriter, RingPlan, RingWriter, Way
 from edgert.transport.segment import create_segment, map_segment, reopen_read_only
 
 Fds = Mapping[str, int]
@@ -76,6 +78,8 @@ def create_all(plan: Plan) -> dict[str, int]:
         for stream in plan.streams:
             _add_pipe(fds, f"gate/{stream}")
         create_turns(plan.turns, fds)
+        for worker in plan.workers:
+            fds[f"stack/{worker.name}"] = os.memfd_create("stack", os.MFD_CLOEXEC)
         _see_room_for(_SPARE_FDS)
     except OSError as error:
         close_all(fds)
@@ -102,7 +106,7 @@ def close_all(fds: Fds) -> None:
 
 def keys_for(plan: Plan, worker: WorkerPlan) -> tuple[str, ...]:
     """Return the keys of the fds that a worker needs, and no others."""
-    keys = {"ledger", *keys_for_turns(plan.turns, worker.stages)}
+    keys = {"ledger", f"stack/{worker.name}", *keys_for_turns(plan.turns, worker.stages)}
     names = worker.stage_names
     for ring in plan.rings:
         writes = ring.writer in names

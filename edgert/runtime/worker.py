@@ -7,6 +7,7 @@ says READY, waits for START, and runs its loop until every stream has ended.
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import gc
 import logging
 import os
@@ -29,10 +30,12 @@ from edgert.runtime.node import Node, Outputs
 from edgert.runtime.source_node import SourceNode
 from edgert.runtime.sync_node import SyncNode
 from edgert.runtime.turns import permits_for
+from edgert.runtime.watch import STACK_SIGNAL
 from edgert.runtime.wiring import Wiring
 from edgert.stages.base import AsyncStage, BatchStage, Source, Stage
 from edgert.transport.gate import FlowGate
 from edgert.transport.join import Join, Port
+from edgert.transport.ledger import StageBlock
 from edgert.transport.permits import Permits
 
 
@@ -60,7 +63,8 @@ class Worker:
         self._stages: list[Stage] = []
         with contextlib.suppress(ResourceError):  # said by _run, which can speak
             pin(order.worker.cores)  # before anything, ZeroMQ too, starts a thread
-        self._channel = WorkerChannel(order.control, self._name)
+        faulthandler.register(STACK_SIGNAL, fds[f"stack/{self._name}"], all_threads=True)
+        self._channel = WorkerChannel(order.control, order.identity)
 
     def run(self) -> int:
         """Run to the end; whatever goes wrong is told to the supervisor.
@@ -92,6 +96,8 @@ class Worker:
         wiring = Wiring(self._order, self._fds, self._order.worker.stage_names)
         try:
             nodes = [self._open(plan, wiring) for plan in self._order.worker.stages]
+            if self._order.restarts:
+                self._recover(nodes, wiring)
             reports = {stage.context.name: stage.context.report for stage in self._stages}
             if not _infers_on_cpu(reports.values()):
                 work_in_batches()
@@ -129,8 +135,26 @@ class Worker:
         if faults:
             raise faults[0]
 
+    def _recover(self, nodes: list[Node], wiring: Wiring) -> None:
+        """Let every stage go on where the dead worker stopped, those that write first."""
+        ledger, order = wiring.ledger, self._order
+        for node, plan in zip(nodes, order.worker.stages, strict=True):
+            if isinstance(node, SourceNode):
+                stream = plan.streams[0]
+                blocks = {
+                    leaf: ledger.stage(order.leaf_names[leaf]) for leaf in order.leaves[stream]
+                }
+                node.settle_accounts(
+                    {leaf: block.mark(StageBlock.DONE, stream) for leaf, block in blocks.items()}
+                )
+            in_flight = {
+                stream: ledger.stream(order.streams[stream]).in_flight() for stream in plan.streams
+            }
+            set_aside = {(s, n) for stage, s, n in order.set_aside if stage == plan.name}
+            node.recover(in_flight, set_aside)
+
     def _open(self, plan: StagePlan, wiring: Wiring) -> Node:
-        stage = make_stage(plan, self._order.streams, self._order.folder)
+        stage = make_stage(plan, self._order.streams, self._order.folder, self._order.restarts)
         stage.open()
         self._stages.append(stage)
         return self._node(stage, plan, wiring)
@@ -143,8 +167,8 @@ class Worker:
             for stream in plan.streams
             if plan.is_source or plan.leaf in leaves[stream]
         }
-        outputs = Outputs(rings, plan.leaf, done)
         block = wiring.ledger.stage(plan.name)
+        outputs = Outputs(rings, plan.leaf, done, block)
         if isinstance(stage, Source):
             stream = plan.streams[0]
             gate = FlowGate(

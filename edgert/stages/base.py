@@ -12,6 +12,7 @@ worker, in a test without any process, and in one process with its neighbour.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from typing import Any, ClassVar, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
+from edgert.errors import FrameLostError
 from edgert.tensor import FrameHeader, PortSpec
 from edgert.transport.address import Array
 from edgert.transport.slot import Loan, Sample
@@ -88,6 +90,8 @@ class StageContext:
         log: The stage's logger.
         report: Facts for the summary, filled in ``open``; ``infer`` sets ``device`` there.
         copied_bytes: Bytes this stage moved other than its first write into its own loan.
+        restarts: How often its worker has been restarted in this run; what an earlier one wrote is
+            kept.
     """
 
     name: str
@@ -100,6 +104,7 @@ class StageContext:
     log: logging.Logger = field(default_factory=lambda: logging.getLogger("edgert"))
     report: dict[str, Any] = field(default_factory=dict)
     copied_bytes: int = 0
+    restarts: int = 0
 
     def copy(self, source: Array, into: Array) -> None:
         """Copy an array and count its bytes: the way to copy pixels that is no first write."""
@@ -262,6 +267,18 @@ class Source(Stage):
             UserError: The input turned out not to be whole; told at the end, exit code 2.
         """
         raise NotImplementedError
+
+    def resume(self, sequence: int) -> None:
+        """Go on at a frame, after a restart; called once, after ``open``, and never if live.
+
+        By default the frames before it are grabbed and let go: kinds that can, do better.
+
+        Args:
+            sequence: Number of the frame that ``grab`` gives next, from 0.
+        """
+        for _ in range(sequence):
+            with contextlib.suppress(FrameLostError):
+                self.grab()
 
     def write(self, outputs: Outputs) -> None:
         """Write the frame last grabbed into its loans: the one copy that a frame costs here."""

@@ -31,6 +31,7 @@ class PrivateSlot:
         memory = mmap.mmap(-1, layout.slot_bytes)
         address = address_of_map(memory)
         self.loan = Loan(memory, layout, 0, address)
+        self.loan.clear()
         self.sample = Sample(memory, layout, 0, address)
 
     def fill(self, tensors: Mapping[str, Array], header: FrameHeader) -> Sample:

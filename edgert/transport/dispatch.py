@@ -50,6 +50,7 @@ class Dispatcher:
 
     def __init__(self, replicas: Sequence[Replica]) -> None:
         self._replicas = tuple(replicas)
+        self.edges = tuple(replica.edge for replica in replicas)
         self._standings = [Standing()] * len(replicas)
 
     def next_edge(self) -> EdgeWriter:

@@ -8,11 +8,11 @@ preview) is processed. What is in flight stands in the ledger, so that a death l
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from edgert.transport.ledger import StreamBlock
 from edgert.transport.queue import PipeQueue
-from edgert.transport.token import DROPPED, LOST, NONE, Token
+from edgert.transport.token import DONE, DROPPED, LOST, NONE, Token
 
 _COUNTER = {
     NONE: StreamBlock.PROCESSED,
@@ -61,7 +61,9 @@ class FlowGate:
         return bool(self._free)
 
     def admit(self, sequence: int) -> None:
-        """Count a frame as read and let it enter; the gate must be open."""
+        """Count a frame as read and let it enter; the gate must be open, or have it already."""
+        if sequence in self._entries:
+            return  # a restarted source reads it again
         at = self._free.pop()
         self._entries[sequence] = at
         words = self._words
@@ -76,10 +78,48 @@ class FlowGate:
         self._words[StreamBlock.DROPPED] += 1
 
     def settle(self) -> None:
-        """Account for every DONE that has arrived."""
-        while tokens := self._done.receive_all():
-            for token in tokens:
-                self._account(token)
+        """Account for every DONE that has arrived, one by one: what is in hand a death loses."""
+        while (token := self._done.receive_nowait()) is not None:
+            self._account(token)
+
+    def recover(self, marks: Mapping[int, int], read: int) -> list[int]:
+        """Account for what a dead gate had in hand, and make its counts whole.
+
+        Args:
+            marks: Leaf -> its mark DONE of this stream (``ledger.py``).
+            read: Frames that the source has surely read.
+
+        Returns:
+            The frames still in flight.
+        """
+        self.settle()  # after the marks were read: what they say has left
+        words = self._words
+        for sequence, at in list(self._entries.items()):
+            for leaf, mark in marks.items():
+                if words[at + 1] & (1 << leaf) and mark >> 2 > sequence:
+                    # Of an answer that is not its last, what it was is not known any more.
+                    outcome = mark & 3 if mark >> 2 == sequence + 1 else LOST
+                    self._account((sequence, leaf, 0, DONE, outcome))
+        self._make_whole(read)
+        return sorted(self._entries)
+
+    def _make_whole(self, read: int) -> None:
+        """A gate killed between two of its writes has a frame in both counts, or in neither."""
+        words = self._words
+        for sequence, at in list(self._entries.items()):
+            if not words[at + 1]:
+                words[at] = 0
+                self._free.append(at)
+                del self._entries[sequence]
+        known = self._settled() + len(self._entries)
+        words[StreamBlock.READ] = max(words[StreamBlock.READ], read, known)
+        words[StreamBlock.LOST] += words[StreamBlock.READ] - known
+
+    def _settled(self) -> int:
+        words = self._words
+        return int(
+            words[StreamBlock.PROCESSED] + words[StreamBlock.DROPPED] + words[StreamBlock.LOST]
+        )
 
     def _account(self, token: Token) -> None:
         sequence, leaf, _, _, outcome = token

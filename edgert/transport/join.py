@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from edgert.transport.reader import RingReader
 from edgert.transport.slot import Sample
 from edgert.transport.token import END, FRAME, GAP, LOST, NONE, Token
 
@@ -24,6 +25,15 @@ class Reader(Protocol):
 
     streams: tuple[int, ...]
     ready_fds: tuple[int, ...]
+
+    @property
+    def edges(self) -> tuple[RingReader, ...]:
+        """The reader's end of each edge that it reads."""
+        ...
+
+    def start_at(self, stream: int, sequence: int) -> None:
+        """Take a dead reader's place: what comes before a frame is done."""
+        ...
 
     def receive_nowait(self) -> Token | None:
         """Take the next token; of a frame, its slot is held until ``release``."""
@@ -96,6 +106,13 @@ class Join:
     def ended(self) -> bool:
         """Whether every stream has ended on every input, and nothing is pending."""
         return not self._ends_missing and not self._pending
+
+    @property
+    def is_retrying(self) -> bool:
+        """Whether a frame comes next with which a worker has died."""
+        return any(
+            edge.retries for port in self.ports for each in port.readers for edge in each.edges
+        )
 
     def streams_ended(self) -> list[int]:
         """Return the streams of which nothing will come any more, each once.

@@ -2,12 +2,23 @@
 
     | stage blocks ... | edge blocks ... | stream blocks ... |      (u64 words, then state bytes)
 
-    stage:  the counters of STAGE_COUNTERS | the histograms of HISTOGRAMS
-    edge:   the counters of EDGE_COUNTERS | how many of its streams the writer has ended
+    stage:  the counters of STAGE_COUNTERS | the histograms of HISTOGRAMS |
+            streams x (working, begun, done)
+    edge:   the counters of EDGE_COUNTERS | how many of its streams the writer has ended |
+            streams x (sent, GAPS_KEPT gaps)
     stream: the counters of STREAM_COUNTERS | in_flight x (sequence + 1, leaves pending, outcome)
-    bytes:  per edge one byte a slot (EDGE_FREE ...), written only by whoever holds the slot's token
+    bytes:  per edge one byte a slot (SLOT_FREE ...), written only by whoever holds the slot's token
 
 The supervisor creates it and reads it; a word or a byte has exactly one writer at any time.
+
+The words by stream are water marks, from which whoever takes a dead worker's place knows how far it
+had come (``recovery.py``):
+
+    working  sequence + 1 of the frame last begun
+    begun    (sequence + 1) << 2 | outcome, before the first token of a frame leaves
+    done     the same, after the last token of it has left
+    sent     sequence + 1 of the last token on an edge, after it was sent; ENDED_MARK after the end
+    gaps     as ``begun``, before a gap is sent: gap n at place n % GAPS_KEPT; gaps have no slots
 """
 
 from __future__ import annotations
@@ -35,18 +46,27 @@ STAGE_COUNTERS = (
     "batches",  # inferences that had room for several frames
     "batch_frames",  # frames that were in them
     "batch_padding",  # places in them that no frame filled
+    "busy_since_ns",  # monotonic, when the oldest frame in work was begun; 0 for none
 )
 HISTOGRAMS = ("service", "wait_in", "wait_out", "latency", "wait_batch")
 EDGE_COUNTERS = ("read", "processed", "dropped", "lost")
 STREAM_COUNTERS = ("read", "processed", "dropped", "lost", "ended")
 
-SLOT_FREE, SLOT_READY, SLOT_HELD = 0, 1, 2
+SLOT_FREE, SLOT_READY, SLOT_HELD, SLOT_RELEASED = range(4)
+"""Free | its token is on its way to the reader | the reader has it | its token is on its way back.
+
+The writer makes a slot free again when the token has come back: until then nobody writes to it.
+"""
+
+ENDED_MARK = 1 << 63
+GAPS_KEPT = 31
 
 _WORD = 8
 _EDGE_WORDS = len(EDGE_COUNTERS) + 1
-_STAGE_WORDS = len(STAGE_COUNTERS) + len(HISTOGRAMS) * BUCKETS
-_ENTRY_WORDS = 3
 _HISTOGRAMS_AT = len(STAGE_COUNTERS)
+_MARKS_AT = _HISTOGRAMS_AT + len(HISTOGRAMS) * BUCKETS
+_MARKS = 3
+_ENTRY_WORDS = 3
 
 
 class LedgerLayout(msgspec.Struct, frozen=True):
@@ -68,7 +88,17 @@ class LedgerLayout(msgspec.Struct, frozen=True):
         streams = sum(
             len(STREAM_COUNTERS) + _ENTRY_WORDS * entries for entries in self.streams.values()
         )
-        return len(self.stages) * _STAGE_WORDS + len(self.edges) * _EDGE_WORDS + streams
+        return len(self.stages) * self.stage_words + len(self.edges) * self.edge_words + streams
+
+    @property
+    def stage_words(self) -> int:
+        """Words of a stage."""
+        return _MARKS_AT + _MARKS * len(self.streams)
+
+    @property
+    def edge_words(self) -> int:
+        """Words of an edge."""
+        return _EDGE_WORDS + (1 + GAPS_KEPT) * len(self.streams)
 
     @property
     def nbytes(self) -> int:
@@ -87,23 +117,26 @@ class Ledger:
 
     def stage(self, name: str) -> StageBlock:
         """Return the block of a stage."""
-        start = self.layout.stages.index(name) * _STAGE_WORDS
-        return StageBlock(self._words[start : start + _STAGE_WORDS])
+        size = self.layout.stage_words
+        start = self.layout.stages.index(name) * size
+        return StageBlock(self._words[start : start + size])
 
     def edge(self, name: str) -> EdgeBlock:
         """Return the block of an edge and its slots' states."""
         names = tuple(self.layout.edges)
         n = names.index(name)
-        start = len(self.layout.stages) * _STAGE_WORDS + n * _EDGE_WORDS
+        size = self.layout.edge_words
+        start = len(self.layout.stages) * self.layout.stage_words + n * size
         at = sum(self.layout.edges[other] for other in names[:n])
         return EdgeBlock(
-            self._words[start : start + _EDGE_WORDS],
+            self._words[start : start + size],
             self._states[at : at + self.layout.edges[name]],
         )
 
     def stream(self, name: str) -> StreamBlock:
         """Return the block of a stream."""
-        at = len(self.layout.stages) * _STAGE_WORDS + len(self.layout.edges) * _EDGE_WORDS
+        layout = self.layout
+        at = len(layout.stages) * layout.stage_words + len(layout.edges) * layout.edge_words
         for other, entries in self.layout.streams.items():
             size = len(STREAM_COUNTERS) + _ENTRY_WORDS * entries
             if other == name:
@@ -129,7 +162,18 @@ class StageBlock(_Block):
     names = STAGE_COUNTERS
     (FRAMES, FILTERED, LOST, COPIED, FIRST, LAST, PROGRESS, CPU, LATENCY_MAX) = range(9)
     DEVICE, PERMITS, WAITS, PACE = range(9, 13)
-    BATCHES, BATCH_FRAMES, BATCH_PADDING = range(13, 16)
+    BATCHES, BATCH_FRAMES, BATCH_PADDING, BUSY = range(13, 17)
+    WORKING, BEGUN, DONE = range(_MARKS_AT, _MARKS_AT + _MARKS)
+    """Of stream 0; those of stream n are ``n * MARKS`` further on."""
+    MARKS = _MARKS
+
+    def mark(self, which: int, stream: int) -> int:
+        """Return ``WORKING``, ``BEGUN`` or ``DONE`` of a stream."""
+        return int(self.words[which + stream * _MARKS])
+
+    def is_done(self, stream: int, sequence: int) -> bool:
+        """Whether every token of a frame has left."""
+        return self.mark(self.DONE, stream) >> 2 > sequence
 
     def record(self, histogram: int, duration_ns: int) -> None:
         """Count a duration in histogram number ``histogram`` of ``HISTOGRAMS``."""
@@ -150,6 +194,23 @@ class EdgeBlock(_Block):
     names = EDGE_COUNTERS
     READ, PROCESSED, DROPPED, LOST, ENDED = range(5)
 
+    SENT = _EDGE_WORDS
+    SPAN = 1 + GAPS_KEPT
+    """``SENT`` is of stream 0, those of stream n are ``n * SPAN`` further on; gaps follow it."""
+
+    def sent(self, stream: int) -> int:
+        """Return sequence + 1 of the last token of a stream, with ENDED_MARK after its end."""
+        return int(self.words[self.SENT + stream * self.SPAN])
+
+    def gap_at(self, stream: int, sequence: int) -> int:
+        """Return the word that keeps a gap."""
+        return self.SENT + stream * self.SPAN + 1 + sequence % GAPS_KEPT
+
+    def gap(self, stream: int, sequence: int) -> int:
+        """Return why a frame was said not to come; 0 (NONE) where that was not said."""
+        kept = int(self.words[self.gap_at(stream, sequence)])
+        return kept & 3 if kept >> 2 == sequence + 1 else 0
+
     def __init__(self, words: memoryview, states: memoryview) -> None:
         super().__init__(words)
         self.states = states
@@ -161,7 +222,8 @@ class EdgeBlock(_Block):
 
     def outstanding(self) -> int:
         """Return how many slots are on their way to the reader or held by it."""
-        return len(self.states) - bytes(self.states).count(SLOT_FREE)
+        states = bytes(self.states)
+        return states.count(SLOT_READY) + states.count(SLOT_HELD)
 
 
 class StreamBlock(_Block):

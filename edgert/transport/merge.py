@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
-from edgert.transport.ring import RingReader
+from edgert.transport.reader import RingReader
 from edgert.transport.slot import Sample
 from edgert.transport.token import END, FRAME, GAP, LOST, NONE, Token
 
@@ -29,7 +29,8 @@ class MergedReader:
     def __init__(self, readers: Sequence[RingReader]) -> None:
         self.streams = readers[0].streams
         self.ready_fds = tuple(fd for reader in readers for fd in reader.ready_fds)
-        self._readers = tuple(readers)
+        self.edges = tuple(readers)
+        self._readers = self.edges
         self._early: dict[int, dict[int, Token]] = {stream: {} for stream in self.streams}
         self._next = dict.fromkeys(self.streams, 0)
         self._ends_missing = {stream: set(range(len(readers))) for stream in self.streams}
@@ -45,6 +46,10 @@ class MergedReader:
                 self._advance(stream)
             self._moved.clear()
         return self._due.popleft() if self._due else None
+
+    def start_at(self, stream: int, sequence: int) -> None:
+        """Take a dead reader's place: what comes before a frame is done."""
+        self._next[stream] = sequence
 
     def sample(self, slot: int) -> Sample:
         """Return the frame in a slot that is held."""

@@ -1,13 +1,16 @@
 """A ring: the slots of one output port, from its one writer to the readers of its edges and back.
 
+The reader's end is in ``reader.py``.
+
     writer: loan -> (fill) -> commit ----- ready pipe of each edge -----> reader: receive
       ^                                                                     |
       +-------------------------- free pipe <------------------------- release
 
-A slot is free again when every edge has given it back; the writer counts that in its own memory.
-States of slots in the ledger are written before the token is sent and after it is received, so
-that after a death what is neither in a pipe nor held by a living process is known. Where a stage
-runs as several workers, each has an edge of its own, and a frame takes one of them.
+A slot is free again when every edge has given it back; the writer knows that from its own memory,
+or from the ledger where it takes a dead writer's place. States of slots in the ledger are written
+before the token is sent and after it is received, so that after a death what is neither in a pipe
+nor held by a living process is known (``recovery.py``). Where a stage runs as several workers, each
+has an edge of its own, and a frame takes one of them.
 """
 
 from __future__ import annotations
@@ -19,10 +22,15 @@ from typing import Protocol
 import msgspec
 
 from edgert.transport.address import address_of_map
-from edgert.transport.ledger import SLOT_FREE, SLOT_HELD, SLOT_READY, EdgeBlock
+from edgert.transport.ledger import (
+    ENDED_MARK,
+    SLOT_FREE,
+    SLOT_READY,
+    EdgeBlock,
+)
 from edgert.transport.queue import TokenQueue
-from edgert.transport.slot import Loan, Sample, SlotLayout
-from edgert.transport.token import DROPPED, END, FRAME, FREE, GAP, LOST, NONE, Token
+from edgert.transport.slot import Loan, SlotLayout, frame_of
+from edgert.transport.token import AGAIN, DROPPED, END, FRAME, GAP, LOST, NONE
 
 
 class EdgePlan(msgspec.Struct, frozen=True):
@@ -87,6 +95,11 @@ class RingPlan(msgspec.Struct, frozen=True):
 class Way(Protocol):
     """Where the frames of a ring go: one edge, or edges of which each frame takes one."""
 
+    @property
+    def edges(self) -> tuple[EdgeWriter, ...]:
+        """The edges, in the plan's order."""
+        ...
+
     def next_edge(self) -> EdgeWriter:
         """Return the edge that the next frame, or gap, takes."""
         ...
@@ -97,15 +110,27 @@ class Way(Protocol):
 
 
 class EdgeWriter:
-    """The writer's end of an edge."""
+    """The writer's end of an edge.
+
+    Attributes:
+        number: Its number among the edges of the ring, which the ring gives it.
+    """
+
+    number = 0
 
     def __init__(self, plan: EdgePlan, ready: TokenQueue, block: EdgeBlock) -> None:
+        self.block = block
         self.drops = plan.drops
         self.hears_gaps = not plan.aside
         self.depth = plan.depth
         self.ready = ready
         self.words = block.words
         self.states = block.states
+
+    @property
+    def edges(self) -> tuple[EdgeWriter, ...]:
+        """This edge: it is the only one on its way."""
+        return (self,)
 
     def next_edge(self) -> EdgeWriter:
         """Return this edge: it is the only one on its way."""
@@ -116,16 +141,34 @@ class EdgeWriter:
         self.states[slot] = SLOT_READY  # before the token: RingReader.receive_nowait follows it
         self.words[EdgeBlock.READ] += 1
         self.ready.send((sequence, slot, stream, FRAME, NONE))
+        self.words[EdgeBlock.SENT + stream * EdgeBlock.SPAN] = sequence + 1
 
     def send_gap(self, stream: int, sequence: int, reason: int) -> None:
         """Tell the reader that a frame will not come, if it has a use for that."""
-        if self.hears_gaps:
-            self.ready.send((sequence, 0, stream, GAP, reason))
+        if not self.hears_gaps:
+            return
+        self.words[self.block.gap_at(stream, sequence)] = sequence + 1 << 2 | reason
+        self.ready.send((sequence, 0, stream, GAP, reason))
+        self._note_sent(stream, sequence)
 
     def send_end(self, stream: int) -> None:
         """Tell the reader that a stream has ended."""
         self.words[EdgeBlock.ENDED] += 1  # before the token: a stand-in (runtime) trusts it
         self.ready.send((0, 0, stream, END, NONE))
+        self.words[EdgeBlock.SENT + stream * EdgeBlock.SPAN] |= ENDED_MARK
+
+    def send_again(self, slot: int, stream: int, sequence: int) -> None:
+        """Tell of a slot of which a dead writer may have told: the reader takes it once."""
+        self.ready.send((sequence, slot, stream, AGAIN, NONE))
+        self._note_sent(stream, sequence)
+
+    def was_last(self, stream: int, sequence: int) -> bool:
+        """Whether a frame is the last of its stream of which the reader was surely told."""
+        return self.block.sent(stream) & ~ENDED_MARK == sequence + 1
+
+    def _note_sent(self, stream: int, sequence: int) -> None:
+        at = EdgeBlock.SENT + stream * EdgeBlock.SPAN
+        self.words[at] = max(self.words[at], sequence + 1)  # of a frame taken back it comes late
 
     def waiting(self) -> int:
         """Return how many frames wait (gaps do not count): a frame just taken may still be in."""
@@ -141,7 +184,7 @@ class EdgeWriter:
             if token is None:
                 return None
             sequence, slot, stream, kind, _ = token
-            if kind != FRAME:
+            if kind not in (FRAME, AGAIN):
                 self.ready.send(token)
                 continue
             self.states[slot] = SLOT_FREE
@@ -170,8 +213,19 @@ class RingWriter:
         self.free_fd = free.read_fd
         self._free_queue = free
         self._ways = tuple(ways)
-        self._holders = [0] * plan.slots
-        self._free = list(reversed(range(plan.slots)))
+        self._edges = tuple(edge for way in ways for edge in way.edges)
+        for number, edge in enumerate(self._edges):
+            edge.number = number
+        # Slot -> a bit for each edge that has not given it back, and the frame that is in it.
+        self._holders = [self._held_by(slot) for slot in range(plan.slots)]
+        self._frames = [frame_of(memory, plan.layout, slot) for slot in range(plan.slots)]
+        self._free = [slot for slot in reversed(range(plan.slots)) if not self._holders[slot]]
+        self._uncleared = {slot for slot in range(plan.slots) if self._holders[slot]}
+        for slot in self._free:
+            self.loans[slot].clear()
+
+    def _held_by(self, slot: int) -> int:
+        return sum(1 << edge.number for edge in self._edges if edge.states[slot] != SLOT_FREE)
 
     def loan_nowait(self) -> Loan | None:
         """Lend a free slot; None where every slot is on its way or held."""
@@ -188,12 +242,28 @@ class RingWriter:
         """Send a filled slot to every reader, or to one of those that share."""
         loan.finish()
         slot = loan.index
-        self._holders[slot] = len(self._ways)
+        self._frames[slot] = (stream, sequence)
         for way in self._ways:
             edge = way.next_edge()
             if edge.drops:
                 self._make_room(edge)
+            self._holders[slot] |= 1 << edge.number
             edge.send_frame(slot, stream, sequence)
+
+    def commit_again(self, stream: int, sequence: int) -> None:
+        """Finish what a dead writer began; what a reader has heard already, it hears in vain."""
+        frame = (stream, sequence)
+        slots = [slot for slot, other in enumerate(self._frames) if other == frame]
+        for way in self._ways:
+            waiting = [(e, s) for e in way.edges for s in slots if e.states[s] == SLOT_READY]
+            for edge, slot in waiting:
+                edge.send_again(slot, stream, sequence)
+            if not waiting and not any(e.was_last(stream, sequence) for e in way.edges):
+                way.next_edge().send_gap(stream, sequence, LOST)
+
+    def has_ended(self, stream: int) -> bool:
+        """Whether any reader was told that a stream has ended."""
+        return any(edge.block.sent(stream) & ENDED_MARK for edge in self._edges)
 
     def gap(self, stream: int, sequence: int, reason: int) -> None:
         """Tell every reader that a frame will not come."""
@@ -210,65 +280,20 @@ class RingWriter:
             slot = edge.take_back()
             if slot is None:
                 return
-            self._returned(slot)
+            self._returned(slot, edge.number)
 
     def _collect(self) -> None:
-        for _, slot, _, _, _ in self._free_queue.receive_all():
-            self._returned(slot)
+        for sequence, slot, stream, _, number in self._free_queue.receive_all():
+            if self._frames[slot] == (stream, sequence):  # else it was said twice
+                self._returned(slot, number)
 
-    def _returned(self, slot: int) -> None:
-        self._holders[slot] -= 1
-        if not self._holders[slot]:
-            self._free.append(slot)
-
-
-class RingReader:
-    """The reader's end of one edge of a ring.
-
-    Args:
-        plan: The edge.
-        ring: Its ring.
-        memory: The ring's segment, mapped read-only.
-        ready: Where tokens arrive.
-        free: Where slots are given back.
-        block: The edge's counters and states.
-    """
-
-    def __init__(  # noqa: PLR0913  the six things an edge consists of
-        self,
-        plan: EdgePlan,
-        ring: RingPlan,
-        memory: mmap.mmap,
-        ready: TokenQueue,
-        free: TokenQueue,
-        block: EdgeBlock,
-    ) -> None:
-        address = address_of_map(memory)
-        self.plan = plan
-        self.samples = [Sample(memory, ring.layout, slot, address) for slot in range(ring.slots)]
-        self.streams = plan.streams
-        self.ready_fd = ready.read_fd
-        self.ready_fds: tuple[int, ...] = (ready.read_fd,)
-        self._ready = ready
-        self._free = free
-        self._words = block.words
-        self._states = block.states
-
-    def receive_nowait(self) -> Token | None:
-        """Take the next token; of a frame, its slot is held until ``release``."""
-        token = self._ready.receive_nowait()
-        if token is not None and token[3] == FRAME:
-            self._states[token[1]] = SLOT_HELD  # after the token: EdgeWriter.send_frame precedes it
-        return token
-
-    def sample(self, slot: int) -> Sample:
-        """Return the frame in a slot that is held."""
-        sample = self.samples[slot]
-        sample.refresh()
-        return sample
-
-    def release(self, slot: int, outcome: int) -> None:
-        """Give a slot back to its writer and count what became of its frame."""
-        self._states[slot] = SLOT_FREE
-        self._words[EdgeBlock.LOST if outcome == LOST else EdgeBlock.PROCESSED] += 1
-        self._free.send((0, slot, 0, FREE, NONE))
+    def _returned(self, slot: int, number: int) -> None:
+        bit = 1 << number
+        if self._holders[slot] & bit:
+            self._edges[number].states[slot] = SLOT_FREE
+            self._holders[slot] -= bit
+            if not self._holders[slot]:
+                self._free.append(slot)
+                if slot in self._uncleared:  # a dead writer's frame was in it
+                    self._uncleared.remove(slot)
+                    self.loans[slot].clear()

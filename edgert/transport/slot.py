@@ -53,7 +53,7 @@ _FORMAT_CODES = {name: code for code, name in enumerate(_FORMAT_NAMES)}
 _PARTIAL = 0x80
 
 _encode_metadata = msgspec.msgpack.Encoder().encode
-_decode_metadata = msgspec.msgpack.Decoder().decode
+_decode_metadata = msgspec.msgpack.Decoder(dict[str, Any]).decode
 
 
 def _up_to_page(size: int) -> int:
@@ -166,8 +166,7 @@ class Sample(_Slot):
         if not size:
             return {}
         start = self._base + self.layout.metadata_offset
-        found: dict[str, Any] = _decode_metadata(self._map[start : start + size])
-        return found
+        return _decode_metadata(self._map[start : start + size])
 
     def refresh(self) -> None:
         """Look at the slot anew: called by the transport for each frame received."""
@@ -207,7 +206,10 @@ class Loan(_Slot):
         super().__init__(memory, layout, index, address)
         self._arrays: dict[str, Array] = {}
         self._used: set[str] = set()
-        for n in range(len(layout.places)):
+
+    def clear(self) -> None:
+        """Mark every tensor as absent: once, before the slot is lent for the first time."""
+        for n, _ in self._by_name.values():
             self._write_entry(n, ABSENT, ())
 
     def tensor(self, name: str, shape: tuple[int, ...] | None = None) -> Array:
@@ -280,12 +282,11 @@ class Loan(_Slot):
 
     def finish(self) -> None:
         """Mark the tensors that were not asked for as absent: called by the transport."""
-        used = self._used
-        if len(used) != len(self._arrays):
-            for name in [name for name in self._arrays if name not in used]:
+        if len(self._used) != len(self._arrays):
+            for name in self._arrays.keys() - self._used:
                 del self._arrays[name]
                 self._write_entry(self._by_name[name][0], ABSENT, ())
-        used.clear()
+        self._used.clear()
 
     def _write_entry(self, n: int, code: int, shape: tuple[int, ...]) -> None:
         padded = (*shape, 0, 0, 0, 0, 0)[:MAX_DIMENSIONS]

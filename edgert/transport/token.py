@@ -2,6 +2,9 @@
 
     | u64 sequence | u32 slot | u16 stream | u8 kind | u8 reason |
 
+A slot that is given back (FREE) has the frame's sequence and stream again, so that a token that
+comes twice frees nothing else; there ``reason`` is the number of the edge among those of its ring.
+
 Every frame yields exactly one token per output port, a FRAME or a GAP; every leaf answers each
 frame with one DONE to the source's gate (there ``slot`` is the number of the leaf).
 """
@@ -16,9 +19,9 @@ TOKEN_BYTES = TOKEN.size
 Token = tuple[int, int, int, int, int]
 """(sequence, slot, stream, kind, reason)"""
 
-FRAME, GAP, END, DONE, FREE = range(5)
+FRAME, GAP, END, DONE, FREE, AGAIN = range(6)
 """Kinds: a slot with a frame | a frame that will not come | the stream's end | a leaf is done with
-a frame | a slot is given back."""
+a frame | a slot is given back | a slot with a frame, of which a dead writer may have told."""
 
 NONE, FILTERED, DROPPED, LOST = range(4)
 """Reasons of a gap and outcomes of a DONE, the worse the higher."""

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import IO, Any, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -56,6 +56,9 @@ class Numbers(Source):
 
     def open(self) -> None:
         self.next = 0
+
+    def resume(self, sequence: int) -> None:
+        self.next = sequence
 
     def grab(self) -> FrameHeader | None:
         if self.next >= self.settings.count:
@@ -115,6 +118,8 @@ class StepOptions(StageOptions):
     copies: bool = Field(False, description="Whether it makes a copy that need not be.")
     exit_at: int = Field(-1, description="Number at which its process ends with code 3.")
     fail_open: str = Field("", description="What open raises: user or bug.")
+    raise_from: int = Field(-1, description="Number from which on it raises.")
+    hang_at: int = Field(-1, description="Number at which it does not come back.")
 
 
 class Step(Stage):
@@ -146,7 +151,9 @@ class Step(Stage):
             os.kill(os.getpid(), signal.SIGKILL)
         if number == self.settings.exit_at:
             os._exit(3)
-        if number == self.settings.raise_at:
+        if number == self.settings.hang_at:
+            threading.Event().wait()
+        if number == self.settings.raise_at or number >= self.settings.raise_from >= 0:
             raise ValueError(f"cannot count to {number}")
         if number in self.settings.lose:
             raise FrameLostError(f"{number} is unlucky")
@@ -324,6 +331,12 @@ class Chatty(Stage):
             thread.join()
 
 
+def lines_of(stage: Stage) -> IO[str]:
+    """Open the stage's file; what an earlier process of it wrote stays."""
+    mode = "a" if stage.context.restarts else "w"
+    return Path(stage.settings.path).open(mode, buffering=1)
+
+
 class AddOptions(StageOptions):
     path: str = Field(description="File with a line for each sum.")
 
@@ -336,7 +349,7 @@ class Both(Stage):
     settings: AddOptions
 
     def open(self) -> None:
-        self.file = Path(self.settings.path).open("w", buffering=1)  # noqa: SIM115  close() closes it
+        self.file = lines_of(self)
 
     def process(self, inputs: Inputs, outputs: Outputs) -> None:
         a, b = (int(inputs[port].tensors["n"][0]) for port in ("a", "b"))
@@ -361,7 +374,7 @@ class Write(Stage):
     settings: WriteOptions
 
     def open(self) -> None:
-        self.file = Path(self.settings.path).open("w", buffering=1)  # noqa: SIM115  close() closes it
+        self.file = lines_of(self)
         self.clock = threading.Event()
 
     def process(self, inputs: Inputs, outputs: Outputs) -> None:

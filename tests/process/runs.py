@@ -18,6 +18,7 @@ from edgert.runtime.folder import runtime_dir
 
 REPOSITORY = Path(__file__).parent.parent.parent
 KINDS = "tests.process.kinds:"
+NEVER = {"policy": "never"}
 
 
 def unique_name() -> str:
@@ -25,7 +26,11 @@ def unique_name() -> str:
 
 
 def write_pipeline(
-    folder: Path, stages: Mapping[str, Mapping[str, Any]], in_flight: int = 4, name: str = ""
+    folder: Path,
+    stages: Mapping[str, Mapping[str, Any]],
+    in_flight: int = 4,
+    name: str = "",
+    restart: Mapping[str, Any] | None = None,
 ) -> Path:
     """Write a pipeline file; kinds that begin with a capital letter are those of ``kinds.py``."""
     whole = {
@@ -37,6 +42,7 @@ def write_pipeline(
         "name": name or unique_name(),
         "stages": whole,
         "limits": {"in_flight": in_flight},
+        "restart": restart or {},
     }
     file = folder / "pipeline.yaml"
     file.write_text(json.dumps(document))
@@ -51,9 +57,14 @@ class NoModels:
 
 
 def load(
-    folder: Path, stages: Mapping[str, Mapping[str, Any]], in_flight: int = 4, name: str = ""
+    folder: Path,
+    stages: Mapping[str, Mapping[str, Any]],
+    in_flight: int = 4,
+    name: str = "",
+    restart: Mapping[str, Any] | None = None,
 ) -> Pipeline:
-    return Pipeline.load(write_pipeline(folder, stages, in_flight, name), models=NoModels())
+    file = write_pipeline(folder, stages, in_flight, name, restart)
+    return Pipeline.load(file, models=NoModels())
 
 
 def wait_for(condition: Callable[[], Any], what: str, timeout_s: float = 30) -> Any:

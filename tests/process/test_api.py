@@ -17,6 +17,7 @@ from edgert import Pipeline
 from edgert.errors import BusyError, PipelineError, StageError, UserError
 from edgert.runtime.run import RunOptions
 from tests.process.runs import (
+    NEVER,
     REPOSITORY,
     NoModels,
     descendants,
@@ -70,7 +71,7 @@ def test_a_slow_caller_slows_the_pipeline_and_loses_nothing(tmp_path: Path) -> N
 
 def test_a_failure_comes_after_the_results_there_were(tmp_path: Path) -> None:
     frames = []
-    results = load(tmp_path, finding(raise_at=20)).results()
+    results = load(tmp_path, finding(raise_at=20), restart=NEVER).results()
 
     def take_all() -> None:
         frames.extend(result.frame for result in results)

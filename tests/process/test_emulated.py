@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from edgert.backends.registry import is_installed
-from tests.process.runs import assert_adds_up, run, started, wait_for, write_pipeline
+from tests.process.runs import NEVER, assert_adds_up, run, started, wait_for, write_pipeline
 from tests.process.tensors import inferring
 
 pytestmark = [
@@ -21,7 +21,7 @@ def emulated(folder: Path, count: int = 40, **options: Any) -> Path:
     faults = options.pop("faults", {})
     options = {"latency_ms": 1, "faults": faults, **options}
     stages = inferring(folder, count, device=["emulated:NPU"], options=options, requests=2)
-    return write_pipeline(folder, stages)
+    return write_pipeline(folder, stages, restart=NEVER)
 
 
 def test_the_summary_names_it(tmp_path: Path) -> None:

@@ -12,7 +12,15 @@ import pytest
 
 from edgert.errors import RunError, StageError
 from edgert.runtime.run import RunOptions
-from tests.process.runs import REPOSITORY, assert_adds_up, descendants, load, run, write_pipeline
+from tests.process.runs import (
+    NEVER,
+    REPOSITORY,
+    assert_adds_up,
+    descendants,
+    load,
+    run,
+    write_pipeline,
+)
 
 pytestmark = pytest.mark.process
 
@@ -60,7 +68,9 @@ def test_an_input_that_is_not_whole(tmp_path: Path) -> None:
 
 
 def test_a_stage_that_raises(tmp_path: Path) -> None:
-    code, _, err, summary = run(write_pipeline(tmp_path, chain(tmp_path, raise_at=10)))
+    code, _, err, summary = run(
+        write_pipeline(tmp_path, chain(tmp_path, raise_at=10), restart=NEVER)
+    )
     assert code == 1
     words = (
         "stage 'one': tests.process.kinds:Step raised ValueError on frame 10: cannot count to 10."
@@ -103,7 +113,7 @@ def test_a_kept_view(tmp_path: Path) -> None:
 def test_a_stage_that_dies(tmp_path: Path, stage: str) -> None:
     stages = chain(tmp_path)
     stages[stage]["die_at"] = 20
-    outcome = load(tmp_path, stages).run_to_outcome(RunOptions())
+    outcome = load(tmp_path, stages, restart=NEVER).run_to_outcome(RunOptions())
     assert outcome.exit_code == 1
     assert "was ended by SIGKILL" in str(outcome.errors[0])
     assert f"while it ran stage {stage}" in str(outcome.errors[0])
@@ -113,7 +123,8 @@ def test_a_stage_that_dies(tmp_path: Path, stage: str) -> None:
 
 
 def test_a_stage_that_ends_its_process(tmp_path: Path) -> None:
-    outcome = load(tmp_path, chain(tmp_path, exit_at=20)).run_to_outcome(RunOptions())
+    pipeline = load(tmp_path, chain(tmp_path, exit_at=20), restart=NEVER)
+    outcome = pipeline.run_to_outcome(RunOptions())
     assert outcome.exit_code == 1
     assert "ended with code 3 while it ran stage one" in str(outcome.errors[0])
 

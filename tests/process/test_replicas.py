@@ -11,7 +11,7 @@ import pytest
 
 from edgert.backends.registry import is_installed
 from edgert.runtime.run import RunOptions
-from tests.process.runs import assert_adds_up, load, run, started, write_pipeline
+from tests.process.runs import NEVER, assert_adds_up, load, run, started, write_pipeline
 from tests.process.tensors import inferring
 from tests.process.test_flow import rows, write
 
@@ -81,7 +81,7 @@ def test_a_replica_that_dies_ends_the_run_and_loses_its_own_frames(tmp_path: Pat
         "one": shared("src.n", replicas=2, die_at=100),
         "out": write(tmp_path, "one.n"),
     }
-    code, _, err, summary = run(write_pipeline(tmp_path, stages))
+    code, _, err, summary = run(write_pipeline(tmp_path, stages, restart=NEVER))
     assert code == 1
     assert "was ended by SIGKILL" in err
     assert "while it ran stage one." in err
@@ -154,7 +154,8 @@ def test_stages_take_turns_at_a_limited_device(tmp_path: Path) -> None:
 @pytest.mark.skipif(not is_installed("openvino"), reason="openvino is not installed")
 def test_a_stage_that_dies_in_its_turn_gives_it_back(tmp_path: Path) -> None:
     stages = on_one_device(tmp_path, faults={"die_after": 12})
-    code, _, err, summary = run(limited(write_pipeline(tmp_path, stages), 1))
+    file = write_pipeline(tmp_path, stages, restart=NEVER)
+    code, _, err, summary = run(limited(file, 1))
     assert code == 1
     assert "SIGSEGV" in err
     assert "did not drain" not in err

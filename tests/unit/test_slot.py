@@ -55,6 +55,7 @@ def open_ends(port: PortSpec, index: int = 0) -> Ends:
     read = mmap.mmap(fd, size, prot=mmap.PROT_READ)
     os.close(fd)
     loan = Loan(written, layout, index, address_of_map(written))
+    loan.clear()
     return Ends(loan, Sample(read, layout, index, address_of_map(read)), written)
 
 

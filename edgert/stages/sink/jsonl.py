@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import stat
+from collections.abc import Mapping
+from pathlib import Path
 from typing import ClassVar
 
+import msgspec
 from pydantic import Field
 
 from edgert.errors import StageError
@@ -26,6 +30,7 @@ from edgert.tensor import PortSpec
 
 STDOUT = "-"
 STDOUT_FD = 1
+_LOOKED_AT_BYTES = 1 << 20
 
 
 class JsonlOptions(StageOptions):
@@ -39,10 +44,50 @@ class JsonlOptions(StageOptions):
     )
 
 
+class _Line(msgspec.Struct):
+    """What a line is known by."""
+
+    stream: str
+    frame: int
+
+
+def take_up(path: Path, fd: int) -> dict[str, int]:
+    """Cut half a line off a file of results, and go to its end.
+
+    Returns:
+        Stream -> its last frame among the lines at the end.
+    """
+    size = os.fstat(fd).st_size
+    tail = _tail(path, size)
+    whole = tail[: tail.rfind(b"\n") + 1]
+    os.ftruncate(fd, size - len(tail) + len(whole))
+    os.lseek(fd, 0, os.SEEK_END)
+    last = {}
+    for line in whole.splitlines()[size > len(tail) :]:
+        with contextlib.suppress(msgspec.DecodeError):  # of somebody else, before it was ours
+            found = msgspec.json.decode(line, type=_Line)
+            last[found.stream] = found.frame
+    return last
+
+
+def _tail(path: Path, size: int) -> bytes:
+    """Return the end of a file, with a whole line in it where there is one."""
+    looked_at = _LOOKED_AT_BYTES
+    with path.open("rb") as file:
+        while True:
+            file.seek(max(0, size - looked_at))
+            tail = file.read()
+            if looked_at >= size or b"\n" in tail:
+                return tail
+            looked_at *= 2
+
+
 class JsonlSink(Stage):
     """Writes one line a frame, an empty list where nothing was found.
 
-    A line is written whole and at once, unbuffered: whoever reads the file sees it.
+    A line is written whole and at once, unbuffered: whoever reads the file sees it. After a restart
+    of its process it goes on at the end of the file: half a line is cut off, and a frame whose line
+    is there is not written twice.
     """
 
     inputs: ClassVar = RESULT_INPUTS
@@ -62,15 +107,23 @@ class JsonlSink(Stage):
         super().__init__(options, context)
         self._results = ResultMaker(context)
         self._fd = -1
+        self._written: Mapping[str, int] = {}
 
     def open(self) -> None:
-        """Make the file anew."""
-        path = self.settings.path
-        self._fd = STDOUT_FD if path == STDOUT else claim(absolute(path), self.context.place)
+        """Make the file anew, or go on where it ends."""
+        if self.settings.path == STDOUT:
+            self._fd = STDOUT_FD
+            return
+        path, goes_on = absolute(self.settings.path), self.context.restarts > 0
+        self._fd = claim(path, self.context.place, keep=goes_on)
+        if goes_on and stat.S_ISREG(os.fstat(self._fd).st_mode):
+            self._written = take_up(path, self._fd)
 
     def process(self, inputs: Inputs, outputs: Outputs) -> None:
         """Write the line of one frame."""
-        self._write(encode_line(self._results.make(inputs)))
+        result = self._results.make(inputs)
+        if result.frame > self._written.get(result.stream, -1):
+            self._write(encode_line(result))
 
     def close(self) -> None:
         """Close the file; a file system that only now says it is full is heard."""

@@ -31,8 +31,13 @@ def check_writable(path: Path, place: str) -> None:
         raise UserError(where, f"nothing can be written to '{path.parent}'", MEND)
 
 
-def claim(path: Path, place: str) -> int:
+def claim(path: Path, place: str, *, keep: bool = False) -> int:
     """Make a file anew; as long as the descriptor is open, it is nobody else's to write.
+
+    Args:
+        path: The file.
+        place: The stage, for errors.
+        keep: What is in it stays, and is written on after its end.
 
     Raises:
         UserError: It cannot be written, or another stage or run is writing it.
@@ -46,8 +51,15 @@ def claim(path: Path, place: str) -> int:
         if _is_locked(fd):
             os.close(fd)
             raise UserError(where, "is being written by another stage or run", MEND)
-        os.ftruncate(fd, 0)
+        if not keep:
+            os.ftruncate(fd, 0)
+        os.lseek(fd, 0, os.SEEK_END)
     return fd
+
+
+def part(path: Path, number: int) -> Path:
+    """Return the file for what is recorded after restart ``number``: ``detect-2.mp4``."""
+    return path if not number else path.with_stem(f"{path.stem}-{number + 1}")
 
 
 def _is_locked(fd: int) -> bool:

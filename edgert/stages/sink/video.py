@@ -11,7 +11,7 @@ from pydantic import Field
 from edgert.errors import UserError
 from edgert.stages.base import Inputs, Outputs, PlanContext, Ports, Stage, StageOptions
 from edgert.stages.sink.message import RESULT_INPUTS
-from edgert.stages.sink.target import MEND, absolute, check_writable, claim
+from edgert.stages.sink.target import MEND, absolute, check_writable, claim, part
 from edgert.tensor import PortSpec
 
 if TYPE_CHECKING:
@@ -44,7 +44,8 @@ class VideoOptions(StageOptions):
 class VideoSink(Stage):
     """Draws what was found on each frame and encodes it, with the times of the source.
 
-    The file can be played after Ctrl-C, and up to the last seconds after a kill. Odd sizes grow by
+    The file can be played after Ctrl-C, and up to the last seconds after a kill; after a restart it
+    goes on in a file of its own (`detect-2.mp4`). Odd sizes grow by
     one pixel, which H.264 asks for.
     """
 
@@ -78,7 +79,7 @@ class VideoSink(Stage):
         """Make the file anew."""
         from edgert.stages.sink.record import Recorder
 
-        path = absolute(self.settings.path)
+        path = part(absolute(self.settings.path), self.context.restarts)
         # Emptied at once: an older recording must not be taken for this one.
         self._fd = claim(path, self.context.place)
         self._recorder = Recorder(path, self.settings, self.context)

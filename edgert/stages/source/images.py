@@ -94,6 +94,10 @@ class ImagesSource(Source):
         files = find_images(path, self.context.place, recursive=self.settings.recursive)
         self._files = files * self.settings.loop
 
+    def resume(self, sequence: int) -> None:
+        """Go on at an image."""
+        self._next = sequence
+
     def grab(self) -> FrameHeader | None:
         """Read the next image; None after the last."""
         self._loaded = None

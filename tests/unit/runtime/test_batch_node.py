@@ -18,7 +18,8 @@ from edgert.tensor import FrameHeader, PortSpec, TensorSpec
 from edgert.transport.join import Join, Port
 from edgert.transport.ledger import Ledger, LedgerLayout, StageBlock
 from edgert.transport.queue import LocalQueue
-from edgert.transport.ring import EdgePlan, EdgeWriter, RingPlan, RingReader, RingWriter
+from edgert.transport.reader import RingReader
+from edgert.transport.ring import EdgePlan, EdgeWriter, RingPlan, RingWriter
 from edgert.transport.slot import SlotLayout
 from edgert.transport.token import DROPPED, END, FRAME, GAP, NONE
 
@@ -75,7 +76,7 @@ class Bench:
         streams: int = 2,
         may_come: int = 100,
     ) -> None:
-        layout = LedgerLayout(("s",), {"in": SLOTS, "out": SLOTS}, {})
+        layout = LedgerLayout(("s",), {"in": SLOTS, "out": SLOTS}, dict.fromkeys("abcd", 1))
         self.ledger = Ledger(mmap.mmap(-1, layout.nbytes), layout)
         self.block = self.ledger.stage("s")
         self.streams = tuple(range(streams))
@@ -87,7 +88,7 @@ class Bench:
         self.node = BatchNode(
             self.device,
             self.block,
-            Outputs({"n": writer}, -1, {}),
+            Outputs({"n": writer}, -1, {}, self.block),
             Join([Port("n", [reader])]),
             self.device.how,
             dict.fromkeys(self.streams, may_come),

@@ -19,7 +19,8 @@ from edgert.transport.gate import FlowGate
 from edgert.transport.join import Join, Port
 from edgert.transport.ledger import Ledger, LedgerLayout
 from edgert.transport.queue import LocalQueue
-from edgert.transport.ring import EdgePlan, EdgeWriter, RingPlan, RingReader, RingWriter
+from edgert.transport.reader import RingReader
+from edgert.transport.ring import EdgePlan, EdgeWriter, RingPlan, RingWriter
 from edgert.transport.slot import SlotLayout
 from edgert.transport.token import DONE, FRAME, GAP, LOST, NONE
 
@@ -67,7 +68,7 @@ class Live(Source):
 def live(room: Room, script: list[object]) -> tuple[SourceNode, RingReader]:
     writer, reader = room.ring("out")
     gate = FlowGate(room.done, room.stream, [0])  # type: ignore[arg-type]  it only receives
-    outputs = Outputs({"n": writer}, -1, {})
+    outputs = Outputs({"n": writer}, -1, {}, room.block)
     node = SourceNode(Live(room.context, script), room.block, outputs, gate, 0, 0, lambda _: None)
     return node, reader
 
@@ -141,7 +142,7 @@ def test_what_was_written_for_a_lost_frame_is_not_part_of_the_next() -> None:
     node = SyncNode(
         Moody(StageOptions(), room.context),
         room.block,
-        Outputs({"n": from_it[0]}, -1, {}),
+        Outputs({"n": from_it[0]}, -1, {}, room.block),
         Join([Port("n", [into[1]])]),
     )
     for sequence in range(3):

@@ -11,7 +11,8 @@ import numpy as np
 from edgert.tensor import PortSpec, TensorSpec
 from edgert.transport.ledger import Ledger, LedgerLayout
 from edgert.transport.queue import LocalQueue, PipeQueue, TokenQueue, make_pipe
-from edgert.transport.ring import EdgePlan, EdgeWriter, RingPlan, RingReader, RingWriter
+from edgert.transport.reader import RingReader
+from edgert.transport.ring import EdgePlan, EdgeWriter, RingPlan, RingWriter
 from edgert.transport.slot import Loan, SlotLayout
 
 PORT = PortSpec("numbers", {"n": TensorSpec("i64", (4,))})
@@ -34,7 +35,9 @@ class Ends:
         self._fds: list[int] = []
         self._pipes = pipes
         self.plan = RingPlan("ring", slots, SlotLayout.of(PORT), tuple(edges))
-        layout = LedgerLayout((), dict.fromkeys((edge.name for edge in edges), slots), {})
+        layout = LedgerLayout(
+            (), dict.fromkeys((edge.name for edge in edges), slots), dict.fromkeys("abcd", 1)
+        )
         self.ledger = Ledger(mmap.mmap(-1, layout.nbytes), layout)
         self.memory = mmap.mmap(-1, self.plan.nbytes)
         self.free = self.queue()

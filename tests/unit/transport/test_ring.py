@@ -163,11 +163,12 @@ class RingMachine(RuleBasedStateMachine):
         for block in self.ends.blocks:
             counts = block.counters()
             assert counts["read"] == counts["processed"] + counts["dropped"] + counts["lost"]
-            assert bytes(block.states) == bytes([SLOT_FREE]) * self.ends.plan.slots
         for loan in self.loans:
             self.ends.writer.put_back(loan)
         again = [self.ends.writer.loan_nowait() for _ in range(self.ends.plan.slots)]
         assert sorted(loan.index for loan in again if loan) == list(range(self.ends.plan.slots))
+        for block in self.ends.blocks:
+            assert bytes(block.states) == bytes([SLOT_FREE]) * self.ends.plan.slots
         self.ends.close()
 
 

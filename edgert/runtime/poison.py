@@ -1,0 +1,141 @@
+"""Frames that kill their stage: who was in work at a death, and what is set aside the second time.
+
+The bytes of such a frame are kept for whoever maintains the stage, below the user's folder of state
+(``XDG_STATE_HOME/edgert/poison/PIPELINE``), the newest few alone.
+"""
+
+from __future__ import annotations
+
+import logging
+import mmap
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from edgert.plan.structs import Plan, StagePlan
+from edgert.runtime.crew import Member
+from edgert.runtime.wiring import Fds
+from edgert.transport.ledger import SLOT_HELD, Ledger, StageBlock
+from edgert.transport.ring import EdgePlan, RingPlan
+from edgert.transport.segment import map_segment
+from edgert.transport.slot import frame_of
+
+log = logging.getLogger("edgert.supervisor")
+
+_DEATHS = 2
+_FILES_AT_MOST = 16
+_BYTES_AT_MOST = 64 << 20
+
+
+class Poison:
+    """Counts the deaths that each frame had a part in.
+
+    Args:
+        plan: The plan of the run.
+        ledger: Its ledger.
+        fds: Every fd of the run.
+    """
+
+    def __init__(self, plan: Plan, ledger: Ledger, fds: Fds) -> None:
+        self._plan = plan
+        self._ledger = ledger
+        self._fds = fds
+        self._deaths: Counter[tuple[str, int, int]] = Counter()
+
+    def note_death(self, member: Member) -> None:
+        """Count a death with the frames that were in work, and set aside those it is enough of."""
+        for stage in member.plan.stages:
+            for stream, sequence in self._in_work(stage):
+                key = (stage.name, stream, sequence)
+                self._deaths[key] += 1
+                if self._deaths[key] == _DEATHS:
+                    member.set_aside.append(key)
+                    self._tell(stage, stream, sequence)
+
+    def _in_work(self, stage: StagePlan) -> set[tuple[int, int]]:
+        block = self._ledger.stage(stage.name)
+        working = {n: block.mark(StageBlock.WORKING, n) for n in stage.streams}
+        if stage.is_source:
+            return {
+                (n, mark - 1)
+                for n, mark in working.items()
+                if mark > block.mark(StageBlock.BEGUN, n) >> 2
+            }
+        return {
+            (held.stream, held.sequence)
+            for held in self._held(stage)
+            if held.sequence < working[held.stream]
+            and not block.is_done(held.stream, held.sequence)
+        }
+
+    def _held(self, stage: StagePlan) -> Iterator[_Held]:
+        """Yield everything that the stage has in its hands."""
+        for ring in self._plan.rings:
+            for edge in ring.edges:
+                if edge.reader == stage.name:
+                    yield from self._held_of(ring, edge)
+
+    def _held_of(self, ring: RingPlan, edge: EdgePlan) -> Iterator[_Held]:
+        states = bytes(self._ledger.edge(edge.name).states)
+        if SLOT_HELD not in states:
+            return
+        memory = map_segment(self._fds[f"ring/{ring.name}/read"], writable=False)
+        for slot, state in enumerate(states):
+            if state == SLOT_HELD:
+                stream, sequence = frame_of(memory, ring.layout, slot)
+                at = slot * ring.layout.slot_bytes
+                yield _Held(edge.port, memory, at, ring.layout.slot_bytes, stream, sequence)
+
+    def _tell(self, stage: StagePlan, stream: int, sequence: int) -> None:
+        name = self._plan.streams[stream]
+        kept = [
+            file
+            for held in self._held(stage)
+            if (held.stream, held.sequence) == (stream, sequence)
+            and (file := self._keep(f"{stage.name}.{held.port}-{name}-{sequence}.slot", held))
+        ]
+        log.error(
+            "stage '%s': stream '%s': frame %d has ended its process twice: set aside, lost%s",
+            stage.name, name, sequence, f"; kept as {', '.join(map(str, kept))}" if kept else "",
+        )  # fmt: skip
+
+    def _keep(self, name: str, held: _Held) -> Path | None:
+        """Write a slot to a file; a disk that is full costs the file, never the run."""
+        try:
+            folder = state_root() / "poison" / self._plan.name
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _make_room(folder, held.nbytes)
+            file = folder / name
+            file.write_bytes(held.memory[held.at : held.at + held.nbytes])
+        except (OSError, RuntimeError) as error:  # no home folder is a RuntimeError
+            log.warning("frame '%s' could not be kept: %s", name, error)
+            return None
+        return file
+
+
+class _Held(NamedTuple):
+    """A slot in a stage's hands."""
+
+    port: str
+    memory: mmap.mmap
+    at: int
+    nbytes: int
+    stream: int
+    sequence: int
+
+
+def state_root(environment: Mapping[str, str] = os.environ) -> Path:
+    """Return the user's folder of state, by the XDG rules."""
+    base = Path(environment.get("XDG_STATE_HOME", ""))
+    return (base if base.is_absolute() else Path("~/.local/state").expanduser()) / "edgert"
+
+
+def _make_room(folder: Path, nbytes: int) -> None:
+    """Remove the oldest files until one more fits."""
+    files = sorted(folder.glob("*.slot"), key=lambda file: file.stat().st_mtime_ns)
+    sizes = [file.stat().st_size for file in files]
+    while files and (len(files) >= _FILES_AT_MOST or sum(sizes) + nbytes > _BYTES_AT_MOST):
+        files.pop(0).unlink()
+        sizes.pop(0)

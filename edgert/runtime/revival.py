@@ -1,0 +1,96 @@
+"""What becomes of a worker that died or hangs: why it did, and when it is started again."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import random
+import signal
+import time
+from collections.abc import Iterable
+
+from edgert.device.cgroup import oom_kills
+from edgert.errors import EdgertError, UserError
+from edgert.plan.structs import Plan
+from edgert.runtime import crew, watch
+from edgert.runtime.crew import Member
+from edgert.runtime.poison import Poison
+from edgert.runtime.wiring import Fds
+from edgert.transport.ledger import Ledger
+
+log = logging.getLogger("edgert.supervisor")
+
+
+class Revival:
+    """Decides by the policy in the plan; the supervisor acts.
+
+    Args:
+        plan: The plan of the run.
+        ledger: Its ledger.
+        fds: Every fd of the run.
+    """
+
+    def __init__(self, plan: Plan, ledger: Ledger, fds: Fds) -> None:
+        self._ledger = ledger
+        self._fds = fds
+        self._poison = Poison(plan, ledger, fds)
+        self._oom_kills = oom_kills()
+
+    def why_dead(self, member: Member, status: int) -> EdgertError:
+        """Return the error of a worker that is gone."""
+        if member.failure is not None:
+            return crew.error_of_failure(member.failure)
+        kills_before, self._oom_kills = self._oom_kills, oom_kills()
+        return crew.error_of_death(
+            member, status, out_of_memory=self._oom_kills > kills_before and not member.hung
+        )
+
+    def plan_restart(self, member: Member, error: EdgertError, now_s: float) -> bool:
+        """Have a worker wait for its restart; whether it is started again."""
+        if not member.was_ready or _is_for_the_user(member, error):
+            return False
+        chance = random.random()  # noqa: S311  for jitter
+        delay_s = member.plan.restart.next_delay_s(member.restarts_s, now_s, chance)
+        if delay_s is None:
+            return False
+        if member.state == crew.READY:  # else it died before it could try a frame again
+            self._poison.note_death(member)
+        member.state = crew.WAITING
+        member.due_s = now_s + delay_s
+        log.warning(
+            "%s: %s: started again in %.1f s (restart %d, allowed are %s)",
+            error.faults[0].place, error.faults[0].fault, delay_s,
+            member.restarts + 1, member.plan.restart.budget,
+        )  # fmt: skip
+        return True
+
+    def kill_hung(self, members: Iterable[Member]) -> None:
+        """Have workers that hang say where, and kill them."""
+        now_s = time.monotonic()
+        for member in members:
+            if member.stack_by_s and now_s >= member.stack_by_s and member.is_alive:
+                self._kill(member)
+            elif not member.hung and member.is_alive and member.state == crew.READY:
+                member.hung = watch.why_hung(member.plan, self._ledger, time.monotonic_ns())
+                if member.hung:
+                    _signal(member, watch.STACK_SIGNAL)
+                    member.stack_by_s = now_s + watch.STACK_WITHIN_S
+
+    def _kill(self, member: Member) -> None:
+        member.stack_by_s = 0.0
+        stack = watch.read_stack(self._fds[f"stack/{member.plan.name}"])
+        log.error("worker '%s' hangs: %s\n%s", member.plan.name, member.hung, stack)
+        _signal(member, signal.SIGKILL)
+
+
+def _is_for_the_user(member: Member, error: EdgertError) -> bool:
+    """Whether somebody has to mend something first: trying again would not."""
+    if member.failure is None:
+        return False
+    return isinstance(error, UserError) or all(fault.mend for fault in error.faults)
+
+
+def _signal(member: Member, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError):  # gone, and not heard of yet
+        os.kill(member.pid, number)
