@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from edgert import isolate
 from edgert.backends import registry
 from edgert.backends.base import CompileRequest, DescribesDevices, DeviceFacts, Session
-from edgert.backends.trial_model import FACTOR, SHAPE, trial_model
+from edgert.backends.trial_model import FACTOR, SHAPE, trial_models
 from edgert.errors import DeviceError, EdgertError, ModelError
 from edgert.isolate import Call
 
@@ -31,6 +31,10 @@ ASK_TIMEOUT_S = 30.0
 PROVE_TIMEOUT_S = 60.0
 _TOLERANCE = 0.05  # for devices that compute in few bits
 _FORMAT = "onnx"
+# Read by runtimes that are given the model in another format than ONNX.
+_FORMATS = {"tflite": "tflite"}
+# They take only models that were compiled for them, which the trial model is not.
+_TAKE_COMPILED = (("tflite", "edgetpu"), ("tflite", "ethosu"))
 
 
 class Listing(msgspec.Struct, frozen=True):
@@ -47,7 +51,7 @@ class DeviceState(msgspec.Struct, frozen=True):
         device: In the runtime's own words, as in a pipeline file after ``runtime:``.
         usable: Whether models run on it.
         proof: ``ran`` where a model was run on it just now, ``listed`` where the runtime says it
-            is here (its CPU; devices of runtimes that the trial model is not for), else empty.
+            is here (its CPU; what takes only models that were compiled for it), else empty.
         emulated: Whether a stand-in does the work.
         name: What the hardware is called; empty where the runtime does not say.
         driver: Version of its driver; empty where the runtime does not say.
@@ -134,7 +138,7 @@ def prove(name: str, device: str, model: str) -> bool:
 
     Raises:
         DeviceError: It refuses the model, or computes something else.
-        ModelError: The runtime does not read ONNX.
+        ModelError: The runtime does not read the trial model.
     """
     session = registry.backend(name).compile(CompileRequest(model, device))
     try:
@@ -162,11 +166,16 @@ def _prove_call(name: str, device: str, model: Path, timeout_s: float) -> Call:
 
 def _prove_all(listings: dict[str, Listing], timeout_s: float) -> dict[str, dict[str, DeviceState]]:
     pairs = [(name, device) for name, listing in listings.items() for device in listing.devices]
-    tried = [pair for pair in pairs if not _is_cpu(pair[1])]
+    tried = [pair for pair in pairs if not _is_cpu(pair[1]) and pair not in _TAKE_COMPILED]
     with tempfile.TemporaryDirectory(prefix="edgert-trial-") as folder:
-        model = Path(folder) / "trial.onnx"
-        model.write_bytes(trial_model())
-        outcomes = isolate.call_all([_prove_call(*pair, model, timeout_s) for pair in tried])
+        files = {name: Path(folder) / f"trial.{name}" for name in trial_models()}
+        for format, content in trial_models().items():  # noqa: A001  the models' word
+            files[format].write_bytes(content)
+        calls = [
+            _prove_call(name, device, files[_FORMATS.get(name, _FORMAT)], timeout_s)
+            for name, device in tried
+        ]
+        outcomes = isolate.call_all(calls)
     proofs: dict[tuple[str, str], Any] = dict(zip(tried, outcomes, strict=True))
     states: dict[str, dict[str, DeviceState]] = {name: {} for name in listings}
     for name, device in pairs:
@@ -178,7 +187,7 @@ def _prove_all(listings: dict[str, Listing], timeout_s: float) -> dict[str, dict
 def _state(name: str, device: str, facts: DeviceFacts, outcome: Any) -> DeviceState:
     """Return what came of one device; ``outcome`` is None where it was not tried."""
     state = DeviceState(device, usable=True, name=facts.name, driver=facts.driver)
-    reads_it = name in registry.READERS[_FORMAT]
+    reads_it = name in registry.READERS[_FORMATS.get(name, _FORMAT)]
     if outcome is None or (isinstance(outcome, ModelError) and not reads_it):
         return replace(state, proof="listed")
     if isinstance(outcome, EdgertError):

@@ -1,16 +1,33 @@
-"""The smallest model that every accelerator should take: y = 2x, a convolution of 1x1.
+"""The smallest model that every accelerator should take: y = 2x.
 
-Written by hand, so that a device can be tried where the package ``onnx`` is not installed.
+As ONNX a convolution of 1x1, written by hand, so that a device can be tried where the package
+``onnx`` is not installed; as TFLite a product.
 """
 
 from __future__ import annotations
 
+import base64
 import struct
 
 SHAPE = (1, 4, 8, 8)
 FACTOR = 2.0
 _FLOAT = 1  # TensorProto.FLOAT
 _IR_VERSION, _OPSET = 8, 13
+
+
+_TFLITE = base64.b64decode(
+    "GAAAAFRGTDMAAA4AGAAUABAADAAIAAQADgAAABQAAAA4AAAAPAAAAFABAAADAAAAAgAAACAAAAAMAAAAAAAGAAgABAAG"
+    "AAAABAAAAAQAAAAAAABAoP///wAAAAAAAAAAAQAAABAAAAAMABQAEAAMAAgABAAMAAAAEAAAAFQAAABYAAAAXAAAAAEA"
+    "AAAUAAAAAAAOABQAAAAQAAwACwAEAA4AAAAUAAAAAAAAFRAAAAAUAAAABAAEAAQAAAABAAAAAQAAAAIAAAAAAAAAAgAA"
+    "AAEAAAABAAAAAQAAAAAAAAADAAAAbAAAADQAAAAQAAAADAAQAAwAAAAIAAQADAAAAAwAAAABAAAADAAAAAMAAAAxLzIA"
+    "AQAAAAEAAADY////CAAAAAwAAAABAAAAeQAAAAQAAAABAAAABAAAAAgAAAAIAAAADAAMAAgAAAAAAAQADAAAAAgAAAAM"
+    "AAAAAQAAAHgAAAAEAAAAAQAAAAQAAAAIAAAACAAAAAEAAAAQAAAADAAMAAsAAAAAAAQADAAAABIAAAAAAAAS"
+)
+
+
+def trial_models() -> dict[str, bytes]:
+    """Return the content of the model's file in each format, by the format's name."""
+    return {"onnx": trial_model(), "tflite": _TFLITE}
 
 
 def trial_model() -> bytes:

@@ -9,6 +9,7 @@ import pytest
 
 from edgert.backends.base import ByteInput, Session
 from edgert.backends.registry import backend, read_signature
+from edgert.backends.survey import Runtime, survey
 from edgert.errors import DeviceError, ModelError
 from edgert.tensor import Quantisation, TensorSpec
 from tests import models
@@ -101,6 +102,18 @@ def test_a_library_that_is_no_delegate_is_refused(doubling: Path, tmp_path: Path
 def test_a_delegate_that_refuses_is_quoted(doubling: Path, taker: str) -> None:
     options = {"delegate": {"refuse": "the stick is not plugged in"}}
     refused(doubling, "refuses: .*the stick is not plugged in", device=taker, options=options)
+
+
+def test_a_delegate_that_is_listed_is_usable_only_if_it_takes_the_trial_model(
+    taker: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copy(taker.removeprefix("external:"), tmp_path / "libtensorflowlite_gpu_delegate.so")
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
+    (runtime,) = survey(["tflite"])
+    assert isinstance(runtime, Runtime)
+    (gpu,) = [state for state in runtime.devices if state.device == "gpu"]
+    assert (gpu.usable, gpu.proof) == (False, "")
+    assert gpu.reason == "it took none of the model's 1 operators"
 
 
 def test_a_delegate_that_takes_nothing_is_not_where_it_runs(chain: Path, taker: str) -> None:

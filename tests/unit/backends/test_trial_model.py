@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from edgert.backends import survey
-from edgert.backends.trial_model import SHAPE, trial_model
+from edgert.backends.trial_model import SHAPE, trial_model, trial_models
 
 
 def test_it_is_a_valid_model():
@@ -16,9 +16,17 @@ def test_it_is_a_valid_model():
     assert tuple(size.dim_value for size in value.type.tensor_type.shape.dim) == SHAPE
 
 
-@pytest.mark.parametrize("name", ["openvino", "onnxruntime"])
-def test_it_runs_and_is_right(name, tmp_path):
-    pytest.importorskip(name)
-    file = tmp_path / "trial.onnx"
-    file.write_bytes(trial_model())
+@pytest.mark.parametrize(
+    ("name", "package", "form"),
+    [
+        ("openvino", "openvino", "onnx"),
+        ("onnxruntime", "onnxruntime", "onnx"),
+        ("openvino", "openvino", "tflite"),
+        ("tflite", "ai_edge_litert", "tflite"),
+    ],
+)
+def test_it_runs_and_is_right(name, package, form, tmp_path):
+    pytest.importorskip(package)
+    file = tmp_path / f"trial.{form}"
+    file.write_bytes(trial_models()[form])
     assert survey.prove(name, "CPU", str(file)) is False
