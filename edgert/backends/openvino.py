@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from edgert.backends.base import CompileRequest, DeviceFacts, DeviceReport, Signature
@@ -26,6 +28,7 @@ log = logging.getLogger(__name__)
 
 # Read by the frontend that is meant: asking all of them hides why the right one refused.
 _FRONTENDS = {".onnx": "onnx", ".pb": "tf", ".tflite": "tflite"}
+_DRIVERS = {"NPU": "NPU_DRIVER_VERSION", "GPU": "GPU_DRIVER_VERSION"}
 _SLOW_TO_READ = (".pb",)
 
 
@@ -48,10 +51,11 @@ class OpenVinoBackend:
         return tuple(self._core.available_devices)
 
     def describe(self, device: str) -> DeviceFacts:
-        """What the hardware is called, and for an NPU its driver's version."""
+        """What the hardware is called, and its driver's version."""
+        driver = _DRIVERS.get(device.partition(".")[0])
         return DeviceFacts(
             self._property(device, "FULL_DEVICE_NAME"),
-            self._property(device, "NPU_DRIVER_VERSION") if device.startswith("NPU") else "",
+            self._property(device, driver) if driver else "",
         )
 
     def signature(self, path: str, shapes: Mapping[str, list[int]]) -> Signature:
@@ -120,7 +124,7 @@ class OpenVinoBackend:
     ) -> Any:
         place = f"{self.name}:{request.device}"
         if request.cache_dir:
-            cached = {**config, "CACHE_DIR": request.cache_dir}
+            cached = {**config, "CACHE_DIR": self._cache_of(target, request)}
             try:
                 return self._core.compile_model(model, target.name, cached)
             except (RuntimeError, TypeError) as error:
@@ -131,6 +135,16 @@ class OpenVinoBackend:
             if request.options and not self._takes(target, config):
                 raise DeviceError(f"{place}, options", reason(error)) from error
             raise DeviceError(place, f"it refuses the model: {reason(error)}") from error
+
+    def _cache_of(self, target: Target, request: CompileRequest) -> str:
+        """Name the folder for what is compiled here in this way: version, device, driver, options.
+
+        OpenVINO tells models apart by itself; what else goes into its key is up to each plugin.
+        """
+        facts = [self.describe(device) for device in target.devices]
+        how = [target.name, request.precision, sorted(request.options.items())]
+        said = msgspec.json.encode([ov.get_version(), facts, how])
+        return str(Path(request.cache_dir) / f"compiled-{hashlib.sha256(said).hexdigest()[:32]}")
 
     def _takes(self, target: Target, config: dict[str, Any]) -> bool:
         """Whether the device compiles the smallest model with the same properties."""

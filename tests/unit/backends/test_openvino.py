@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgert.backends.base import CompileRequest, Session
+from edgert.backends.base import CompileRequest, DeviceFacts, Session
 from edgert.backends.registry import backend
 from edgert.errors import DeviceError, ModelError
 from edgert.models.catalog import load_catalog
@@ -152,7 +152,7 @@ def test_compiled_models_are_cached_and_garbled_ones_do_no_harm(
 ) -> None:
     cache = tmp_path / "cache"
     double_once(doubling, cache)
-    blobs = list(cache.glob("*.blob"))
+    blobs = list(cache.rglob("*.blob"))
     assert blobs
     double_once(doubling, cache)
     for blob in blobs:
@@ -161,6 +161,46 @@ def test_compiled_models_are_cached_and_garbled_ones_do_no_harm(
     for blob in blobs:
         blob.write_bytes(b"garbled" * 100)
     double_once(doubling, cache)
+
+
+def test_another_driver_or_device_has_a_folder_of_its_own(
+    doubling: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = tmp_path / "cache"
+    double_once(doubling, cache)
+    double_once(doubling, cache)
+    (own,) = cache.iterdir()
+    told = DeviceFacts("the same CPU", "another driver")
+    monkeypatch.setattr(type(backend("openvino")), "describe", lambda *_: told)
+    double_once(doubling, cache)
+    (other,) = set(cache.iterdir()) - {own}
+    assert list(other.glob("*.blob"))
+
+
+def test_other_options_are_compiled_apart(doubling: Path, tmp_path: Path) -> None:
+    for hint in ("f32", "f16", "f32"):
+        asked = {"cache_dir": str(tmp_path), "options": {"INFERENCE_PRECISION_HINT": hint}}
+        with models.session_of("openvino", doubling, **asked) as session:
+            assert session.device.precision == hint
+    assert len(list(tmp_path.rglob("*.blob"))) == 2
+
+
+# In a process of its own, which may write no file larger than this: a disk that is full.
+FULL = """
+import resource, sys
+from pathlib import Path
+resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))
+from tests.unit.backends.test_openvino import double_once
+for _ in range(2):
+    double_once(Path(sys.argv[1]), Path(sys.argv[2]))
+print("doubled twice")
+"""
+
+
+def test_a_full_disk_costs_a_compilation_and_no_result(doubling: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", FULL, str(doubling), str(tmp_path / "cache")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "doubled twice\n"), done.stderr
 
 
 def test_a_cache_that_cannot_be_written_does_no_harm(doubling: Path, tmp_path: Path) -> None:
