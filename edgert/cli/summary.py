@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from edgert.cli.render import table
 from edgert.runtime.summary import BatchSummary, Percentiles, Summary
 
@@ -38,6 +40,11 @@ def render_summary(summary: Summary) -> str:
             for name, stage in summary.stages.items()
             if stage.batch is not None
         ),
+        *(
+            _variants(name, stage.variants)
+            for name, stage in summary.stages.items()
+            if stage.variants
+        ),
         *(_device(name, device) for name, device in summary.devices.items()),
         *(
             f"link {name}: dropped {link['dropped']}, lost {link['lost']} of {link['read']}"
@@ -73,15 +80,19 @@ def _device(stage: str, device: dict[str, object]) -> str:
 
 
 def _batches(stage: str, batch: BatchSummary) -> str:
-    sizes = "".join(
-        f"; size {size} took {cost['memory_mb']:.0f} MB and {cost['open_s']:.1f} s to open"
-        for size, cost in batch.sizes.items()
-    )
     return (
         f"batches of {stage}: {batch.batches}, mean size {batch.mean_size:.2f}, "
         f"{batch.padding:.0%} padding; waited {_ms(batch.wait_ms.p50)} ms (p50), "
-        f"{_ms(batch.wait_ms.p99)} (p99){sizes}"
+        f"{_ms(batch.wait_ms.p99)} (p99)"
     )
+
+
+def _variants(stage: str, variants: Mapping[str, Mapping[str, float]]) -> str:
+    costs = (
+        f"{what} {cost['memory_mb']:.0f} MB and {cost['open_s']:.1f} s"
+        for what, cost in variants.items()
+    )
+    return f"what {stage} took to open beside its first size: {'; '.join(costs)}"
 
 
 def _memory(summary: Summary) -> str | None:

@@ -18,6 +18,7 @@ from edgert.pipeline.check_stages import (
     read_options,
     warn_batches,
     warn_in_flight,
+    warn_shapes,
 )
 from edgert.pipeline.contract import Kinds, StageContract
 from edgert.pipeline.document import Document
@@ -71,6 +72,7 @@ def check(document: Document, kinds: Kinds) -> Checked:
         *warn_in_flight(document, options),
         *warn_batches(document, options, contracts),
         *warn_shared_cores(document, options),
+        *warn_shapes(document, options),
     )
     return Checked(every, warnings, options, contracts)
 

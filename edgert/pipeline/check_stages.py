@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from math import prod
 
 from pydantic import BaseModel
 
@@ -16,6 +17,7 @@ from edgert.pipeline.marks import Loc
 from edgert.pipeline.spec import StageSpec
 from edgert.pipeline.validate import Subject, later_key, validate
 
+MANY_SHAPES = 8
 COMMON_KEYS = tuple(StageSpec.model_fields)
 
 
@@ -113,3 +115,17 @@ def warn_batches(
             needed = -(-size // len(reached[name]))
             mend = f"Set limits.in_flight to {needed} or more, or max_size to {frames}"
             yield document.fault(("stages", name, "batch", "max_size"), "", fault, mend)
+
+
+def warn_shapes(document: Document, options: Mapping[str, BaseModel]) -> Iterator[Fault]:
+    """Warn of models to be compiled for many shapes: each costs memory for the whole run."""
+    for name, made in options.items():
+        shape = getattr(made, "shape", None)
+        if not isinstance(shape, dict):
+            continue
+        sizes = [size for each in shape.values() for size in each if isinstance(size, list)]
+        count = prod(len(set(each)) for each in sizes)
+        if count > MANY_SHAPES:
+            fault = f"the model is compiled for {count} shapes, each of which keeps memory"
+            mend = "Name fewer sizes: frames of a size in between can be padded"
+            yield document.fault(("stages", name, "shape"), "", fault, mend)

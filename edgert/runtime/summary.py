@@ -27,18 +27,20 @@ class Percentiles(msgspec.Struct, frozen=True, omit_defaults=True):
 class BatchSummary(msgspec.Struct, frozen=True):
     """Batches of a stage; ``wait_ms`` is how long frames waited for others, or for a request.
 
-    ``padding`` is the share of places that no frame filled, ``sizes`` what each compiled size cost.
+    ``padding`` is the share of places that no frame filled.
     """
 
     batches: int
     mean_size: float
     padding: float
     wait_ms: Percentiles
-    sizes: dict[str, Any] = {}
 
 
 class StageSummary(msgspec.Struct, frozen=True):
-    """One stage; ``cpu_s`` and ``restarts`` are its worker's, which stages of one worker share."""
+    """One stage; ``cpu_s`` and ``restarts`` are its worker's, which stages of one worker share.
+
+    ``variants`` is what each further size that its model was compiled for cost.
+    """
 
     frames: int
     lost: int
@@ -52,6 +54,7 @@ class StageSummary(msgspec.Struct, frozen=True):
     worker: str
     restarts: int
     batch: BatchSummary | None = None
+    variants: dict[str, dict[str, float]] = {}
 
 
 class Bottleneck(msgspec.Struct, frozen=True):
@@ -157,11 +160,12 @@ def _stage(block: StageBlock, member: Member, stage: StagePlan) -> StageSummary:
         pid=member.pid,
         worker=member.plan.name,
         restarts=member.restarts,
-        batch=_batches(block, member.reports.get(stage.name, {}).get("batch", {})),
+        batch=_batches(block),
+        variants=member.reports.get(stage.name, {}).get("variants", {}),
     )
 
 
-def _batches(block: StageBlock, sizes: dict[str, Any]) -> BatchSummary | None:
+def _batches(block: StageBlock) -> BatchSummary | None:
     """Return what is known of a stage's batches; None where it made none."""
     words = block.words
     batches, frames = words[StageBlock.BATCHES], words[StageBlock.BATCH_FRAMES]
@@ -173,7 +177,6 @@ def _batches(block: StageBlock, sizes: dict[str, Any]) -> BatchSummary | None:
         mean_size=round(frames / batches, 2),
         padding=round(padding / (frames + padding), 3),
         wait_ms=_percentiles(block.histogram("wait_batch")),
-        sizes=sizes,
     )
 
 

@@ -25,10 +25,9 @@ from edgert.stages.base import (
     Ports,
     StageOptions,
 )
-from edgert.stages.batch_open import Compile, open_batches, tell
+from edgert.stages.batch_open import open_batches
 from edgert.stages.batch_plan import (
     BATCH,
-    BatchPlan,
     batch_faults,
     plan_batches,
     planned_batches,
@@ -44,6 +43,9 @@ from edgert.stages.infer_check import (
 from edgert.stages.infer_options import InferOptions
 from edgert.stages.infer_requests import REQUESTS, planned_requests
 from edgert.stages.session_stage import SessionStage
+from edgert.stages.shape_ranges import SHAPES, largest, port_attributes, range_faults
+from edgert.stages.shape_session import open_shapes
+from edgert.stages.variants import Compile, Variants, tell
 from edgert.tensor import PortSpec, TensorSpec
 
 
@@ -67,7 +69,7 @@ class Infer(SessionStage):
     @classmethod
     def plan(cls, options: Any, inputs: Ports, context: PlanContext) -> dict[str, PortSpec]:
         """Say which tensors come out, after proving that those that arrive fit the model."""
-        model: ModelDescription = context.models.describe(options.model, options.shape)
+        model: ModelDescription = context.models.describe(options.model, largest(options.shape))
         batch = plan_batches(options.batch, context)
         faults = [
             *device_faults(options.devices, context.place),
@@ -75,6 +77,7 @@ class Infer(SessionStage):
             *input_faults(model, inputs["tensor"], context.place),
             *output_faults(model, options.max_output, context.place),
             *batch_faults(model, batch, context),
+            *range_faults(model, options.shape, context, is_batched=batch is not None),
         ]
         if faults:
             raise PipelineError(faults)
@@ -93,6 +96,7 @@ class Infer(SessionStage):
         }
         requests = planned_requests(options.requests, options.devices, context)
         attributes = {"model": options.model, "model_file": file, REQUESTS: requests}
+        attributes |= port_attributes(options.shape)
         if batch is not None:
             attributes[BATCH] = msgspec.to_builtins(batch)
         tensors = {
@@ -181,19 +185,24 @@ class Infer(SessionStage):
             refuse_other_inputs(session, self.context.inputs["tensor"], self.context.place)
             for _ in range(session.requests):
                 infer_once(session, zeros_for(session.inputs))
-            batch = planned_batches(self.context.outputs["outputs"].attributes)
-            if batch is None:
-                return session
-            return self._open_batches(session, batch, compile_for)
+            return self._in_every_size(session, compile_for)
         except BaseException:
             session.close()
             raise
 
-    def _open_batches(self, single: Session, batch: BatchPlan, compile_for: Compile) -> Session:
-        place, model = self.context.place, self.settings.model
-        opened = open_batches(compile_for, single, batch, model, place)
-        self.context.report["batch"] = tell(opened.costs, self.context.log, place)
-        return opened.session
+    def _in_every_size(self, first: Session, compile_for: Compile) -> Session:
+        """Compile for batches or further shapes beside ``first``, where the file asks for them."""
+        attributes, place = self.context.outputs["outputs"].attributes, self.context.place
+        variants = Variants()
+        session = first
+        batch = planned_batches(attributes)
+        if batch is not None:
+            model = self.settings.model
+            session = open_batches(compile_for, first, batch, model, place, variants)
+        elif SHAPES in attributes:
+            session = open_shapes(compile_for, first, attributes[SHAPES][1:], variants)
+        self.context.report["variants"] = tell(variants.costs, self.context.log, place)
+        return session
 
     def _prove_outputs(self, session: Session) -> None:
         planned = set(self.context.outputs["outputs"].tensors)

@@ -11,14 +11,18 @@ from edgert.stages.base import StageOptions
 from edgert.stages.batch_plan import BatchOptions
 from edgert.stages.infer_requests import MOST
 
+Size = Annotated[int, Field(ge=1)]
+Sizes = Annotated[list[Size], Field(min_length=1)]
+
 
 class InferOptions(StageOptions):
     """Options of ``infer``."""
 
     model: str = Field(description="Name in the catalog, path, or URL of the model.")
-    shape: dict[str, list[int]] = Field(
+    shape: dict[str, list[Size | Sizes]] = Field(
         default={},
-        description="Sizes of inputs the model leaves open: `{image_tensor: [1, 300, 300, 3]}`.",
+        description="Sizes of inputs the model leaves open: `{image_tensor: [1, 300, 300, 3]}`; a "
+        "list in it names several sizes to prepare for: `{x: [1, 3, [320, 640], 640]}`.",
     )
     device: str | list[str] = Field(
         default=["CPU"],

@@ -63,7 +63,7 @@ class SessionStage(BatchStage):
         tensors = inputs[self.port[0]].tensors
         for name, spec in self._session.inputs.items():
             given = tensors.get(name)
-            if given is None or given.shape != spec.shape:
+            if given is None or not _fits(given.shape, spec.shape):
                 arrives = "is missing" if given is None else f"has shape {list(given.shape)}"
                 raise FrameLostError(f"{name!r} {arrives} in this frame, the model takes {spec}")
 
@@ -94,3 +94,9 @@ class SessionStage(BatchStage):
 
     def _book_copies(self) -> None:
         self.context.copied_bytes = self._session.copied_bytes - self._warm_up_bytes
+
+
+def _fits(shape: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:
+    return len(shape) == len(wanted) and all(
+        size in (None, given) for given, size in zip(shape, wanted, strict=True)
+    )

@@ -79,7 +79,7 @@ def test_batches_form_over_streams_and_results_are_those_of_single_frames(folder
     found = summary["stages"]["detector"]["batch"]
     assert found["mean_size"] > 3
     assert summary["latency_ms"]["max"] < FOREVER_MS
-    assert set(found["sizes"]) == {"2", "4"}
+    assert set(summary["stages"]["detector"]["variants"]) == {"batch of 2", "batch of 4"}
     assert sum(found["wait_ms"][share] is not None for share in ("p50", "p99")) == 2
 
 
@@ -111,3 +111,17 @@ def test_batches_on_an_emulated_device_fill_while_it_is_busy(folder: Path) -> No
     assert summary["frames"]["processed"] == 80
     assert summary["stages"]["detector"]["batch"]["mean_size"] > 2
     assert summary["devices"]["detector"]["emulated"]
+
+
+def test_frames_of_several_shapes(folder: Path) -> None:
+    """Each is inferred in its own shape; one that was not named is lost with the reason."""
+    settings = {"shape": {"x": [1, 3, 8, [8, 7]]}, "requests": 2}
+    code, _, err, summary = run(pipeline(folder, {"a": 20}, odd=(3, 5, 11), **settings))
+    assert code == 0, err
+    assert summary["frames"]["processed"] == 20
+    assert list(summary["stages"]["detector"]["variants"]) == ["shape x [1, 3, 8, 7]"]
+    settings = {"shape": {"x": [1, 3, 8, [8, 6]]}, "requests": 1}
+    code, _, err, summary = run(pipeline(folder, {"a": 20}, odd=(3, 5), **settings))
+    assert code == 0, err
+    assert summary["frames"] == {"read": 20, "processed": 18, "dropped": 0, "lost": 2}
+    assert "and the model is prepared for [1, 3, 8, 8]; [1, 3, 8, 6]" in err

@@ -8,6 +8,7 @@ from typing import Any
 from edgert.errors import UserError
 from edgert.models.describe import ModelDescription
 from edgert.stages.base import PlanContext
+from edgert.stages.shape_ranges import refuse_ranges
 from edgert.tensor import PortSpec, TensorSpec
 
 _MAX_NAMES_BYTES = 1 << 20
@@ -21,6 +22,7 @@ def describe(named: str | None, port: PortSpec, context: PlanContext) -> ModelDe
         port: What arrives.
         context: Who describes models.
     """
+    refuse_ranges(port, context.place)
     arriving = port.attributes.get("model")
     model = named or arriving
     if model is None:

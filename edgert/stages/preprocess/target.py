@@ -13,6 +13,7 @@ from edgert.pipeline.near import choices
 from edgert.stages.base import PlanContext
 from edgert.stages.preprocess.colour import CHANNELS, exact_values
 from edgert.stages.preprocess.geometry import RESIZES
+from edgert.stages.shape_ranges import refuse_ranges_asked
 from edgert.tensor import TensorSpec
 
 DTYPES = ("u8", "i8", "f16", "f32")
@@ -52,8 +53,10 @@ def find_model(
     if fed is None:
         mend = "Name the stage that runs the model, or give `model:` instead of `for:`"
         raise UserError(f"{context.place}, for", f"stage {stage!r} runs no model", mend)
-    described = context.models.describe(fed, getattr(options, "shape", None) or {})
-    return described, f"model {fed!r} of stage {stage!r}"
+    shape = getattr(options, "shape", None) or {}
+    name = f"model {fed!r} of stage {stage!r}"
+    refuse_ranges_asked(shape, name, f"{context.place}, for")
+    return context.models.describe(fed, shape), name
 
 
 def resolve(

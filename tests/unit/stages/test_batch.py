@@ -156,7 +156,7 @@ def test_a_frame_alone_goes_through_the_smallest_size(tmp_path: Path) -> None:
     with running(tmp_path, CONVOLUTION, device="openvino:CPU", batch=batch) as run:
         padded = run.feed({"tensor": {"x": x}})["outputs"].tensors["y"].copy()
         assert run.stage.batching.max_size == 4
-        assert list(run.stage.context.report["batch"]) == ["2", "4"]
+        assert list(run.stage.context.report["variants"]) == ["batch of 2", "batch of 4"]
     np.testing.assert_allclose(padded, alone, rtol=1e-5, atol=1e-5)
 
 
