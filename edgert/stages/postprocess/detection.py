@@ -69,7 +69,12 @@ class DetectionOptions(StageOptions):
     )
     family: (
         Literal["ssd", "yolox", "yolo", "yolo-nms-free", "centerface", "blazeface", "yunet"] | None
-    ) = Field(None, description="How the outputs are to be read.")
+    ) = Field(
+        None,
+        description="How the outputs are to be read. Landmarks, left and right as the person has "
+        "them: centerface and yunet give right eye, left eye, nose, right and left corner of the "
+        "mouth; blazeface right eye, left eye, nose, mouth, right ear, left ear.",
+    )
     tensors: dict[str, str] | None = Field(
         None,
         description="Role -> name of the output. ssd: `boxes`, `classes`, `scores`, `count`; "
