@@ -5,6 +5,7 @@
     binding.py      what all sessions need: does an array fit, where does it lie
     lanes.py        the threads of runtimes whose call blocks
     placement.py    how much of a model a device took
+    byte_session.py bytes converted before a session whose device cannot
     options.py      options of a backend's own, unknown ones refused
     openvino.py     OpenVINO: CPU, GPU, NPU; ONNX, IR, TensorFlow graphs and TFLite
     opcount.py      operators, parameters and MACs of a model that OpenVINO has read

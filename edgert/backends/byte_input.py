@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
 import msgspec
 import numpy as np
@@ -13,6 +14,7 @@ from edgert.tensor import TensorSpec
 from edgert.transport.address import Array
 
 CONVERTIBLE = ("f16", "f32")
+Write = Callable[[Array, Array], None]
 _CHANNEL_AXIS = {"NCHW": 1, "NHWC": 3}
 
 
@@ -22,6 +24,8 @@ def with_bytes(signature: Signature, given: Mapping[str, ByteInput], model: str)
     Raises:
         ModelError: There is no such input, or bytes cannot become it.
     """
+    if not given:
+        return signature
     inputs = dict(signature.inputs)
     for name, conversion in given.items():
         own = require_convertible(name, inputs.get(name), conversion, model)
@@ -64,3 +68,28 @@ def require_convertible(
             said = f"{len(values)} values are given for the channels of its input {name!r}, {spec}"
             raise ModelError(place, said)
     return spec
+
+
+def writer(own: TensorSpec, conversion: ByteInput | None) -> Write:
+    """Return what writes an array into a model's own input, bytes converted on the way."""
+    values = None if conversion is None else factor_and_offset(conversion)
+    if values is None:
+        return np.copyto
+    factor, offset = values
+    if not offset.any():
+        return partial(_scale, factor)
+    # Half floats get rounded once, at the end.
+    floats = np.empty([size or 0 for size in own.shape], np.float32) if own.dtype == "f16" else None
+    return partial(_scale_and_shift, factor, offset, floats)
+
+
+def _scale(factor: Array, view: Array, given: Array) -> None:
+    np.multiply(given, factor, out=view, casting="same_kind")
+
+
+def _scale_and_shift(
+    factor: Array, offset: Array, floats: Array | None, view: Array, given: Array
+) -> None:
+    product = view if floats is None else floats
+    np.multiply(given, factor, out=product)
+    np.add(product, offset, out=view, casting="same_kind")

@@ -9,8 +9,10 @@ from typing import Any
 import msgspec
 
 from edgert.backends import onnxruntime_providers as providers
-from edgert.backends.base import CompileRequest, DeviceReport, Signature
+from edgert.backends.base import CompileRequest, DeviceReport, Session, Signature
 from edgert.backends.binding import refuse_open_inputs
+from edgert.backends.byte_input import with_bytes
+from edgert.backends.byte_session import ByteFedSession
 from edgert.backends.onnxruntime_graph import read_graph
 from edgert.backends.onnxruntime_providers import CPU, Provider
 from edgert.backends.onnxruntime_runtime import RAISED, native, ort, reason
@@ -78,7 +80,7 @@ class OnnxRuntimeBackend:
         place = f"model {Path(path).name!r}"
         return _signature_of(_open(path, graph.source, config, Provider(CPU), place, {}), path)
 
-    def compile(self, request: CompileRequest) -> OnnxRuntimeSession:
+    def compile(self, request: CompileRequest) -> Session:
         """Compile a model for one execution provider and prove what it took."""
         place = f"{self.name}:{request.device}"
         options = _options(request, place)
@@ -89,15 +91,19 @@ class OnnxRuntimeBackend:
         is_cpu = provider.name == CPU
         if not is_cpu:
             _let_it_tell(config, whole=request.whole)
-        graph = read_graph(request.path, request.shapes, request.bytes)
+        # What others make of bytes is not known: QNN takes the cast, and gives zeros.
+        graph = read_graph(request.path, request.shapes, request.bytes if is_cpu else {})
         given = provider.options(as_text(options.provider), exact=request.precision == "f32")
         session = _open(request.path, graph.source, config, provider, place, given)
         signature = _signature_of(session, request.path)
-        refuse_open_inputs(Path(request.path).name, signature.inputs)
+        name = Path(request.path).name
+        refuse_open_inputs(name, signature.inputs)
         own = msgspec.structs.replace(signature, inputs={**signature.inputs, **graph.own})
         report = self._report(session, provider, request, own)
         lanes = request.lanes if is_cpu else request.requests
-        return OnnxRuntimeSession(session, signature, report, request.requests, lanes)
+        seen = signature if is_cpu else with_bytes(signature, request.bytes, name)
+        made = OnnxRuntimeSession(session, signature, report, request.requests, lanes)
+        return made if seen is signature else ByteFedSession(made, seen, request.bytes)
 
     def _report(
         self, session: Any, provider: Provider, request: CompileRequest, own: Signature

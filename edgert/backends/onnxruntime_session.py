@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from typing import Any
 
 from edgert.backends.base import DeviceReport, Done, Fit, Signature, Targets, Tensors
@@ -10,6 +11,7 @@ from edgert.backends.binding import open_names, ports, write_open
 from edgert.backends.lanes import Lanes
 from edgert.backends.onnxruntime_runtime import RAISED, reason
 from edgert.errors import FrameLostError, RunError
+from edgert.tensor import TensorSpec
 from edgert.transport.address import Array
 
 # One binding for each pair of slots that meet; whoever brings ever new arrays gets new ones.
@@ -33,8 +35,8 @@ class OnnxRuntimeSession:
     def __init__(
         self, session: Any, signature: Signature, device: DeviceReport, requests: int, lanes: int
     ) -> None:
-        self.inputs = signature.inputs
-        self.outputs = signature.outputs
+        self.inputs: Mapping[str, TensorSpec] = signature.inputs
+        self.outputs: Mapping[str, TensorSpec] = signature.outputs
         self.device = device
         self.copied_bytes = 0
         self.requests = requests

@@ -14,19 +14,16 @@ from functools import partial
 from typing import Any, cast
 
 import msgspec
-import numpy as np
 
 from edgert.backends.base import ByteInput, DeviceReport, Done, Fit, Signature, Targets, Tensors
 from edgert.backends.binding import Port, open_names, ports, write_open
-from edgert.backends.byte_input import factor_and_offset
+from edgert.backends.byte_input import Write, writer
 from edgert.backends.lanes import Lanes
 from edgert.backends.tflite_model import named
 from edgert.backends.tflite_runtime import ERRORS, reason
 from edgert.errors import FrameLostError, RunError
-from edgert.tensor import TensorSpec
 from edgert.transport.address import Array
 
-Write = Callable[[Array, Array], None]
 _Job = tuple[list[Array], dict[str, "Array | Fit"]]
 
 
@@ -130,31 +127,6 @@ class TfliteSession:
         with self._lock:
             self.copied_bytes += copied
         return None
-
-
-def writer(own: TensorSpec, conversion: ByteInput | None) -> Write:
-    """Return what writes an array into the interpreter's tensor, bytes converted on the way."""
-    values = None if conversion is None else factor_and_offset(conversion)
-    if values is None:
-        return np.copyto
-    factor, offset = values
-    if not offset.any():
-        return partial(_scale, factor)
-    # Half floats get rounded once, at the end.
-    floats = np.empty([size or 0 for size in own.shape], np.float32) if own.dtype == "f16" else None
-    return partial(_scale_and_shift, factor, offset, floats)
-
-
-def _scale(factor: Array, view: Array, given: Array) -> None:
-    np.multiply(given, factor, out=view, casting="same_kind")
-
-
-def _scale_and_shift(
-    factor: Array, offset: Array, floats: Array | None, view: Array, given: Array
-) -> None:
-    product = view if floats is None else floats
-    np.multiply(given, factor, out=product)
-    np.add(product, offset, out=view, casting="same_kind")
 
 
 def _fitting(port: Port, arrays: Tensors | Targets) -> Array:
