@@ -47,6 +47,8 @@ class OnnxRuntimeOptions(msgspec.Struct, frozen=True):
         optimisation: Of the graph: ``all``, ``extended``, ``basic`` or ``off``.
         spinning: Whether idle threads burn CPU time to wake up sooner.
         arena: Whether memory of intermediate results is kept between inferences.
+        prepacking: Whether each process arranges the weights anew, for speed. Without it, weights
+            that lie in a file beside the model are mapped, and replicas share them.
         provider: Options of the execution provider's own.
         provider_library: Path of a plug-in's library.
         provider_name: What that library calls its provider, where it is not called as the device.
@@ -55,6 +57,7 @@ class OnnxRuntimeOptions(msgspec.Struct, frozen=True):
     optimisation: str = "all"
     spinning: bool = False
     arena: bool = True
+    prepacking: bool = True
     provider: dict[str, str | int | float | bool] = {}
     provider_library: str = ""
     provider_name: str = ""
@@ -154,6 +157,7 @@ def _session_options(options: OnnxRuntimeOptions, threads: int) -> Any:
     config.inter_op_num_threads = 1
     config.graph_optimization_level = _OPTIMISATION[options.optimisation]
     config.enable_cpu_mem_arena = options.arena
+    config.add_session_config_entry("session.disable_prepacking", str(int(not options.prepacking)))
     config.add_session_config_entry("session.intra_op.allow_spinning", str(int(options.spinning)))
     return config
 

@@ -6,12 +6,14 @@ a stage may drop, and none that reads it may take frames back that are waiting t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+
+from pydantic import BaseModel
 
 from edgert.errors import Fault
 from edgert.pipeline.contract import StageContract
 from edgert.pipeline.document import Document
-from edgert.pipeline.graph import Contracts, cycles, edges, upstream
+from edgert.pipeline.graph import Contracts, cycles, edges, streams, upstream
 from edgert.pipeline.marks import Loc
 from edgert.pipeline.spec import StageSpec
 
@@ -35,6 +37,21 @@ def check_replicas(document: Document, contracts: Contracts) -> Iterator[Fault]:
         for fault, mend in _flaws(stage):
             yield document.fault(loc, "", fault, mend)
     yield from _dropping(document, replicated)
+
+
+def warn_idle(
+    document: Document, options: Mapping[str, BaseModel], contracts: Contracts
+) -> Iterator[Fault]:
+    """Warn of stages with more workers than there are frames for them."""
+    reached = streams(document.spec, contracts)
+    for name, made in options.items():
+        stage = document.spec.stages[name]
+        workers = max(stage.replicas, len(getattr(made, "balance", ())))
+        frames = document.spec.limits.in_flight * max(1, len(reached[name]))
+        if workers > frames:
+            fault = f"{workers} workers can never all be busy with {frames} frames in flight"
+            mend = "Set limits.in_flight to twice as many as there are workers, or have fewer"
+            yield document.fault(("stages", name, key_of(stage)), "", fault, mend)
 
 
 def key_of(stage: StageSpec) -> str:

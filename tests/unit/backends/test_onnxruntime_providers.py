@@ -87,7 +87,13 @@ def test_a_plugin_is_given_what_it_needs_besides(
 
 @pytest.mark.parametrize(
     "options",
-    [{"optimisation": "extended"}, {"optimisation": "off"}, {"arena": False}, {"spinning": True}],
+    [
+        {"optimisation": "extended"},
+        {"optimisation": "off"},
+        {"arena": False},
+        {"spinning": True},
+        {"prepacking": False},
+    ],
 )
 def test_options_of_the_session_change_no_result(
     options: dict[str, object], doubling: Path

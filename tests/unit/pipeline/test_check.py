@@ -48,6 +48,13 @@ def test_more_requests_than_frames_are_a_warning() -> None:
     )
 
 
+def test_more_workers_than_frames_are_a_warning(small: str, write: Write) -> None:
+    file = write(small.replace("  count:", "    replicas: 3\n  count:"))
+    assert checked(file).warnings == ()
+    (warning,) = checked(file, "limits.in_flight=2").warnings
+    assert warning.fault == "3 workers can never all be busy with 2 frames in flight"
+
+
 @pytest.mark.parametrize(
     ("one", "other", "shared"),
     [
