@@ -17,8 +17,10 @@ from edgert.models.describe import (
     ClassificationHead,
     DetectionHead,
     ImageInput,
+    LinesHead,
     PoseHead,
     SegmentationHead,
+    TextHead,
 )
 from edgert.tensor import TensorSpec
 
@@ -153,6 +155,8 @@ class ModelEntry(Item, frozen=True):
         pose: How poses come out; None for other tasks.
         segmentation: How masks come out; None for other tasks.
         classification: How classes come out; None for other tasks.
+        lines: How lines of text come out; None for other tasks.
+        text: How the text of a line comes out; None for other tasks.
     """
 
     size_bytes: Bytes
@@ -165,6 +169,8 @@ class ModelEntry(Item, frozen=True):
     pose: PoseHead | None = None
     segmentation: SegmentationHead | None = None
     classification: ClassificationHead | None = None
+    lines: LinesHead | None = None
+    text: TextHead | None = None
 
     @property
     def fixed_inputs(self) -> dict[str, TensorSpec]:

@@ -14,7 +14,7 @@ class ImageInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         tensor: Name of the input.
         layout: ``NCHW`` or ``NHWC``.
         colour: ``RGB``, ``BGR`` or ``GRAY``: the order of channels.
-        resize: ``letterbox-centre``, ``letterbox-top-left`` or ``stretch``.
+        resize: ``letterbox-centre``, ``letterbox-top-left``, ``fit-height`` or ``stretch``.
         pad: Value of the letterbox's border, 0-255, before scale and mean.
         scale: Factor applied to 0-255 values first; 1 leaves them.
         mean: Per channel in the model's order, subtracted after ``scale``; empty for none.
@@ -100,6 +100,35 @@ class ClassificationHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     logits: bool = False
 
 
+class LinesHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a model's output becomes lines of text that are still to be read.
+
+    Attributes:
+        family: ``db``: the probability of each pixel that it is inside of a line (differentiable
+            binarization).
+        tensors: Role -> name of the output: probability.
+    """
+
+    family: str
+    tensors: dict[str, str]
+
+
+class TextHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a model's output becomes the text of one line.
+
+    Attributes:
+        family: ``ctc``: a probability for each character at each step, the blank first.
+        tensors: Role -> name of the output: scores.
+        characters: Key of the model file's own metadata that lists the characters, one a line.
+        has_space: Whether a space follows the characters that are listed.
+    """
+
+    family: str
+    tensors: dict[str, str]
+    characters: str = ""
+    has_space: bool = False
+
+
 class ModelDescription(msgspec.Struct, frozen=True):
     """A model as the plan sees it.
 
@@ -116,6 +145,8 @@ class ModelDescription(msgspec.Struct, frozen=True):
         pose: How poses come out; None where nobody said.
         segmentation: How masks come out; None where nobody said.
         classification: How classes come out; None where nobody said.
+        lines: How lines of text come out; None where nobody said.
+        text: How the text of a line comes out; None where nobody said.
         licence: SPDX name; empty where not known.
     """
 
@@ -131,4 +162,6 @@ class ModelDescription(msgspec.Struct, frozen=True):
     pose: PoseHead | None = None
     segmentation: SegmentationHead | None = None
     classification: ClassificationHead | None = None
+    lines: LinesHead | None = None
+    text: TextHead | None = None
     licence: str = ""

@@ -110,6 +110,8 @@ class Models:
             pose=entry.pose if entry else None,
             segmentation=entry.segmentation if entry else None,
             classification=entry.classification if entry else None,
+            lines=entry.lines if entry else None,
+            text=entry.text if entry else None,
             licence=entry.licence if entry else "",
         )
 

@@ -15,6 +15,7 @@ from edgert.results.detection import Detection, DetectionResult, detections_from
 from edgert.results.frame import FrameResult
 from edgert.results.pose import Keypoint, Pose, PoseResult, poses_from
 from edgert.results.segmentation import MaskFrame, Segment, SegmentationResult, segments_from
+from edgert.results.text import TextLine, TextResult, lines_from
 
 __all__ = [
     "ClassScore",
@@ -29,16 +30,21 @@ __all__ = [
     "Result",
     "Segment",
     "SegmentationResult",
+    "TextLine",
+    "TextResult",
     "classes_from",
     "decode",
     "detections_from",
     "encode_line",
     "label_of",
+    "lines_from",
     "poses_from",
     "segments_from",
 ]
 
-Result: TypeAlias = DetectionResult | PoseResult | SegmentationResult | ClassificationResult
+Result: TypeAlias = (
+    DetectionResult | PoseResult | SegmentationResult | ClassificationResult | TextResult
+)
 """Every kind of result."""
 
 _encode = msgspec.json.Encoder().encode

@@ -42,8 +42,16 @@ from edgert.stages.infer_check import (
 )
 from edgert.stages.infer_options import InferOptions
 from edgert.stages.infer_requests import REQUESTS, planned_requests
+from edgert.stages.item_session import (
+    ITEMS,
+    ItemSession,
+    item_faults,
+    many_items,
+    most_items,
+    one_item,
+)
 from edgert.stages.session_stage import SessionStage
-from edgert.stages.shape_ranges import SHAPES, largest, port_attributes, range_faults
+from edgert.stages.shape_ranges import SHAPES, has_ranges, largest, port_attributes, range_faults
 from edgert.stages.shape_session import open_shapes
 from edgert.stages.variants import Compile, Variants, tell
 from edgert.tensor import PortSpec, TensorSpec
@@ -74,11 +82,15 @@ class Infer(SessionStage):
         faults = [
             *device_faults(options.devices, context.place),
             *option_faults(options.options, options.devices, context.place),
-            *input_faults(model, inputs["tensor"], context.place),
+            *input_faults(model, one_item(inputs["tensor"]), context.place),
             *output_faults(model, options.max_output, context.place),
             *batch_faults(model, batch, context),
             *range_faults(model, options.shape, context, is_batched=batch is not None),
         ]
+        items = most_items(inputs["tensor"])
+        if items and not faults:
+            is_fixed = batch is None and not has_ranges(options.shape)
+            faults = item_faults(model, context.place, is_fixed=is_fixed)
         if faults:
             raise PipelineError(faults)
         conversions = {
@@ -105,6 +117,8 @@ class Infer(SessionStage):
             else TensorSpec(spec.dtype, tuple(options.max_output[name]))
             for name, spec in model.outputs.items()
         }
+        if items:
+            tensors, attributes[ITEMS] = many_items(tensors, items), items
         return {"outputs": PortSpec("tensors", tensors, 0, attributes)}
 
     def open(self) -> None:
@@ -182,7 +196,8 @@ class Infer(SessionStage):
         session = compile_for(file["shapes"])
         try:
             self._prove_outputs(session)
-            refuse_other_inputs(session, self.context.inputs["tensor"], self.context.place)
+            arrives = one_item(self.context.inputs["tensor"])
+            refuse_other_inputs(session, arrives, self.context.place)
             for _ in range(session.requests):
                 infer_once(session, zeros_for(session.inputs))
             return self._in_every_size(session, compile_for)
@@ -201,6 +216,8 @@ class Infer(SessionStage):
             session = open_batches(compile_for, first, batch, model, place, variants)
         elif SHAPES in attributes:
             session = open_shapes(compile_for, first, attributes[SHAPES][1:], variants)
+        elif ITEMS in attributes:
+            session = ItemSession(first)
         self.context.report["variants"] = tell(variants.costs, self.context.log, place)
         return session
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -90,3 +91,21 @@ def test_classes(tmp_path: Path, assets: Path) -> None:
         assert 1 <= len(scores) <= 5
         assert scores == sorted(scores, reverse=True)
         assert 0.8 < scores[0] <= sum(scores) <= 1.01
+
+
+def test_text(tmp_path: Path, pulled: Callable[[str], Path]) -> None:
+    for name in ("ocr-ppocrv4-det", "ocr-ppocrv4-rec"):
+        pulled(name)
+    crops = {"max_crops": 5}
+    (result,) = shipped("text", tmp_path, [pulled("sample:page")], crops=crops).results()
+    # From above; spaces are not always seen.
+    assert [line.text.replace(" ", "") for line in result.lines] == [
+        "Region-basedsegmentation",
+        "Letusfirstdeterminemarkersofthecoinsandthe",
+        "background.Thesemarkersarepixelsthatwecanlabel",
+        "unambiguouslyaseitherobjectorbackground.Here,",
+        "themarkersarefoundatthetwoextremepartsofthe",
+    ]
+    assert result.not_read == 2
+    (left, top), (right, _), (_, bottom), _ = result.lines[0].polygon
+    assert (left, top, right, bottom) == pytest.approx((6, 11, 293, 34), abs=4)

@@ -22,7 +22,7 @@ from edgert.tensor import PortSpec
 from edgert.transport.address import Array
 
 TENSORS = ("boxes", "scores", "classes")
-OPTIONAL_TENSORS = ("landmarks",)
+OPTIONAL_TENSORS = ("landmarks", "corners")
 Fraction = Annotated[float, Field(ge=0, le=1)]
 
 

@@ -42,18 +42,26 @@ def read_names(names: tuple[str, ...] | str, key: str, context: PlanContext) -> 
     """
     if not isinstance(names, str):
         return names
-    path = Path(context.folder, names).expanduser()
+    return tuple(line.strip() for line in read_lines(names, key, context) if line.strip())
+
+
+def read_lines(name: str, key: str, context: PlanContext) -> list[str]:
+    """Return the lines of a text file.
+
+    Raises:
+        UserError: It cannot be read.
+    """
+    path = Path(context.folder, name).expanduser()
     place = f"{context.place}, {key}"
     try:
         if path.stat().st_size > _MAX_NAMES_BYTES:
             raise UserError(place, f"{path} is too large", "Give a text file, one label a line")
-        lines = path.read_text(encoding="utf-8").splitlines()
+        return path.read_text(encoding="utf-8").splitlines()
     except OSError as error:
         fault = f"cannot read {path}: {error.strerror}"
         raise UserError(place, fault, "Give a text file, one label a line") from None
     except UnicodeDecodeError:
         raise UserError(place, f"{path} is not UTF-8 text", "Give one label a line") from None
-    return tuple(line.strip() for line in lines if line.strip())
 
 
 def input_size(

@@ -86,6 +86,7 @@ class SegmentationPostprocess(Stage):
     inputs: ClassVar[Mapping[str, str]] = {"raw": "tensors"}
     outputs: ClassVar[Mapping[str, str]] = {"segmentation": "segmentation"}
     options: ClassVar[type[StageOptions]] = SegmentationOptions
+    is_stateless = True
     settings: SegmentationOptions
 
     @classmethod

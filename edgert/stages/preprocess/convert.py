@@ -16,6 +16,7 @@ import numpy as np
 
 from edgert.errors import FrameLostError
 from edgert.models.describe import ImageInput
+from edgert.stages.geometry import Size
 from edgert.stages.preprocess.colour import CHANNELS, grey_levels, value_table, yuv_matrix
 from edgert.stages.preprocess.geometry import Placement, place
 from edgert.tensor import PIXEL_FORMATS, FrameHeader, TensorSpec
@@ -23,6 +24,8 @@ from edgert.transport.address import Array
 from edgert.transport.slot import Loan
 
 Planes = Mapping[str, Array]
+# Fills an array with a plane, or with the part of it that is wanted, in the array's own size.
+Resample = Callable[[Array, Array], None]
 INTERPOLATIONS = {"linear": cv2.INTER_LINEAR, "area": cv2.INTER_AREA}
 # cv2.LUT takes no half floats: it only moves the bytes, so it may think them integers.
 _MOVED_AS = {"f16": "uint16", "i8": "uint8"}
@@ -47,9 +50,9 @@ class Scratch:
 class Painter:
     """Makes the small picture in the model's order of colours from the planes of a frame."""
 
-    def __init__(self, colour: str, interpolation: str) -> None:
+    def __init__(self, colour: str, resample: Resample) -> None:
         self._colour = colour
-        self._interpolation = INTERPOLATIONS[interpolation]
+        self._resample = resample
         self._scratch = Scratch()
         self._grey_levels = grey_levels()
         is_grey = colour == "GRAY"
@@ -72,15 +75,11 @@ class Painter:
         """Return the picture in the size of ``into``: in ``into`` itself or in a buffer of ours."""
         return self._paint[header.pixel_format](planes, header, into)
 
-    def _resize(self, plane: Array, into: Array) -> None:
-        size = (into.shape[1], into.shape[0])
-        cv2.resize(plane, size, dst=into, interpolation=self._interpolation)
-
     def _planar(self, planes: Planes, header: FrameHeader, into: Array) -> Array:
         if header.colour_matrix == "bt601" and header.colour_range == "limited":
             return self._planar_bt601(planes, into)
         y, u, v = self._small_planes(into.shape[:2], into.shape[:2])
-        self._resize(planes["y"], y)
+        self._resample(planes["y"], y)
         self._resize_chroma(planes, u, v)
         yuv = self._scratch.view("yuv", into.shape)
         cv2.merge([y, u, v], dst=yuv)
@@ -93,7 +92,7 @@ class Painter:
         height, width = into.shape[:2]
         even = (height + height % 2, width + width % 2)
         y, u, v = self._small_planes(even, (even[0] // 2, even[1] // 2))
-        self._resize(planes["y"], y[:height, :width])
+        self._resample(planes["y"], y[:height, :width])
         self._resize_chroma(planes, u, v)
         sheet = self._scratch.view("planes", (even[0] * 3 // 2, even[1]))
         if even == (height, width):
@@ -114,26 +113,26 @@ class Painter:
 
     def _resize_chroma(self, planes: Planes, u: Array, v: Array) -> None:
         if "uv" not in planes:
-            self._resize(planes["u"], u)
-            self._resize(planes["v"], v)
+            self._resample(planes["u"], u)
+            self._resample(planes["v"], v)
             return
         pairs = self._scratch.view("uv", (*u.shape, 2))
-        self._resize(planes["uv"], pairs)
+        self._resample(planes["uv"], pairs)
         cv2.split(pairs, [u, v])
 
     def _luma(self, planes: Planes, header: FrameHeader, into: Array) -> Array:
-        self._resize(planes["y"], into)
+        self._resample(planes["y"], into)
         if header.colour_range == "limited":
             cv2.LUT(into, self._grey_levels, dst=into)
         return into
 
     def _grey(self, planes: Planes, _: FrameHeader, into: Array) -> Array:
-        self._resize(planes["y"], into)
+        self._resample(planes["y"], into)
         return into
 
     def _spread_grey(self, planes: Planes, _: FrameHeader, into: Array) -> Array:
         grey = self._scratch.view("grey", into.shape[:2])
-        self._resize(planes["y"], grey)
+        self._resample(planes["y"], grey)
         cv2.cvtColor(grey, cv2.COLOR_GRAY2BGR, dst=into)
         return into
 
@@ -141,12 +140,26 @@ class Painter:
         plane = planes[PIXEL_FORMATS[header.pixel_format][0]]
         code = self._packed_code.get((header.pixel_format, self._colour))
         if code is None:
-            self._resize(plane, into)
+            self._resample(plane, into)
             return into
         small = self._scratch.view("packed", (*into.shape[:2], 3))
-        self._resize(plane, small)
+        self._resample(plane, small)
         cv2.cvtColor(small, code, dst=into)
         return into
+
+
+def resizing(interpolation: str) -> Resample:
+    """Return what scales a whole plane.
+
+    Args:
+        interpolation: A key of ``INTERPOLATIONS``.
+    """
+    method = INTERPOLATIONS[interpolation]
+
+    def resize(plane: Array, into: Array) -> None:
+        cv2.resize(plane, (into.shape[1], into.shape[0]), dst=into, interpolation=method)
+
+    return resize
 
 
 class InputWriter:
@@ -155,12 +168,12 @@ class InputWriter:
     Args:
         image: How the model wants its picture.
         spec: Element type and shape of the input.
-        interpolation: A key of ``INTERPOLATIONS``.
+        resample: What makes planes of the size wanted of those of a frame.
         scale_up: Whether a letterbox enlarges small pictures.
     """
 
     def __init__(
-        self, image: ImageInput, spec: TensorSpec, interpolation: str, *, scale_up: bool
+        self, image: ImageInput, spec: TensorSpec, resample: Resample, *, scale_up: bool
     ) -> None:
         self._image = image
         self._scale_up = scale_up
@@ -176,7 +189,7 @@ class InputWriter:
         levels = np.arange(256)
         self._is_identity = spec.dtype in {"u8", "f32"} and bool((self._table == levels).all())
         self._writes_bytes = self._is_identity and spec.dtype == "u8"
-        self._painter = Painter(image.colour, interpolation)
+        self._painter = Painter(image.colour, resample)
         self._scratch = Scratch()
         self._borders: dict[int, Placement] = {}
 
@@ -186,15 +199,25 @@ class InputWriter:
         Raises:
             FrameLostError: The picture has no pixels, or lacks a plane of its pixel format.
         """
-        placed = place(
-            self._image.resize, _size_of(planes, header), self._size, scale_up=self._scale_up
-        )
         target = loan.tensor(self._image.tensor)
+        return self.write_into(target[0], planes, header, size_of(planes, header), loan.address)
+
+    def write_into(
+        self, target: Array, planes: Planes, header: FrameHeader, size: Size, address: int
+    ) -> Placement:
+        """Write one picture into one item of the input.
+
+        Args:
+            target: The item, without the dimension of the batch.
+            planes: Planes of the frame.
+            header: Says how the planes are to be read.
+            size: Width and height of what ``resample`` takes of the planes.
+            address: Where ``target`` lies: a border that is there stays.
+        """
+        placed = place(self._image.resize, size, self._size, scale_up=self._scale_up)
         if self._is_planar:
             target = target.reshape(self._channels, self._size[1], self._size[0])
-        else:
-            target = target[0]
-        self._write_border(target, placed, loan.address)
+        self._write_border(target, placed, address)
         rows = slice(placed.top, placed.top + placed.height)
         columns = slice(placed.left, placed.left + placed.width)
         if self._is_planar:
@@ -255,7 +278,12 @@ class InputWriter:
         self._borders[address] = placed
 
 
-def _size_of(planes: Planes, header: FrameHeader) -> tuple[int, int]:
+def size_of(planes: Planes, header: FrameHeader) -> Size:
+    """Return width and height of a frame's picture.
+
+    Raises:
+        FrameLostError: The picture has no pixels, or lacks a plane of its pixel format.
+    """
     for name in PIXEL_FORMATS[header.pixel_format]:
         if name not in planes:
             raise FrameLostError(f"a frame said to be {header.pixel_format} has no plane {name!r}")

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, get_args
 
 from edgert.stages.geometry import Affine, Size
 
-Resize = Literal["letterbox-centre", "letterbox-top-left", "stretch"]
+Resize = Literal["letterbox-centre", "letterbox-top-left", "fit-height", "stretch"]
 RESIZES: tuple[str, ...] = get_args(Resize)
 
 
@@ -35,6 +35,8 @@ def place(resize: str, source: Size, target: Size, *, scale_up: bool = True) -> 
 
     A letterbox keeps the aspect as nearly as whole pixels allow: the scaled size is rounded to the
     nearest pixel, and the way back uses the scale that really came of it, on each axis its own.
+    ``fit-height`` fills the height and keeps the aspect, but for a picture too wide for the input,
+    which is squeezed: as readers of lines of text want it.
 
     Args:
         resize: One of ``RESIZES``. ``letterbox-centre`` puts an odd border's extra pixel right and
@@ -44,7 +46,9 @@ def place(resize: str, source: Size, target: Size, *, scale_up: bool = True) -> 
         scale_up: Whether a letterbox enlarges a picture smaller than the input.
     """
     width, height = target
-    if resize != "stretch":
+    if resize == "fit-height":
+        width = min(width, max(1, round(source[0] * height / source[1])))
+    elif resize != "stretch":
         ratio = min(width / source[0], height / source[1])
         if not scale_up:
             ratio = min(ratio, 1.0)

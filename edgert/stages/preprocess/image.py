@@ -51,7 +51,8 @@ class ImagePreprocessOptions(StageOptions):
     )
     resize: Resize | None = Field(
         None,
-        description="`letterbox-centre` and `letterbox-top-left` keep the aspect, `stretch` not.",
+        description="`letterbox-centre` and `letterbox-top-left` keep the aspect, `stretch` does "
+        "not; `fit-height` does where the width suffices.",
     )
     scale_up: bool = Field(
         default=True, description="Whether a letterbox enlarges pictures smaller than the input."
@@ -119,20 +120,13 @@ class ImagePreprocess(Stage):
         cls, options: ImagePreprocessOptions, inputs: Ports, context: PlanContext
     ) -> dict[str, PortSpec]:
         """Say what is written: the model's input, or bytes that the model makes it of."""
-        described, model = find_model(options.feeds, options.model, context)
-        target = resolve(described, model, options.overrides(), context.place)
-        _check_planes(inputs["image"], target.name, context.place)
-        if options.convert == "in-model" and _converts(options.feeds, target.spec, context):
-            return {"tensor": _bytes_port(target)}
-        attributes = {"image": msgspec.to_builtins(target.image)}
-        tensors = {target.image.tensor: target.spec}
-        return {"tensor": PortSpec("tensors", tensors, attributes=attributes)}
+        return {"tensor": input_port(options, inputs["image"], context)}
 
     def open(self) -> None:
         """Import OpenCV and make the writer."""
         import cv2
 
-        from edgert.stages.preprocess.convert import InputWriter
+        from edgert.stages.preprocess.convert import InputWriter, resizing
 
         cv2.setNumThreads(self.context.threads)
         port = self.context.outputs["tensor"]
@@ -140,7 +134,7 @@ class ImagePreprocess(Stage):
         self._writer = InputWriter(
             image,
             port.tensors[image.tensor],
-            self.settings.interpolation,
+            resizing(self.settings.interpolation),
             scale_up=self.settings.scale_up,
         )
 
@@ -151,6 +145,21 @@ class ImagePreprocess(Stage):
         placed = self._writer.write(sample.tensors, header, loan)
         to_source = compose(header.transform, placed.to_source)
         loan.set_header(header._replace(transform=to_source))
+
+
+def input_port(options: ImagePreprocessOptions, image: PortSpec, context: PlanContext) -> PortSpec:
+    """Return the port of a model's input, or of bytes that the model makes it of.
+
+    Raises:
+        UserError: The model's input is not known, or what arrives as ``image`` is no picture.
+    """
+    described, model = find_model(options.feeds, options.model, context)
+    target = resolve(described, model, options.overrides(), context.place)
+    _check_planes(image, target.name, context.place)
+    if options.convert == "in-model" and _converts(options.feeds, target.spec, context):
+        return _bytes_port(target)
+    attributes = {"image": msgspec.to_builtins(target.image)}
+    return PortSpec("tensors", {target.image.tensor: target.spec}, attributes=attributes)
 
 
 def _bytes_port(target: Target) -> PortSpec:

@@ -14,8 +14,10 @@ from edgert.results import (
     PoseResult,
     Result,
     SegmentationResult,
+    TextResult,
     classes_from,
     detections_from,
+    lines_from,
     poses_from,
     segments_from,
 )
@@ -30,6 +32,7 @@ RESULT_INPUTS: Mapping[str, str] = {
     "poses?": "poses",
     "segmentation?": "segmentation",
     "classification?": "classification",
+    "lines?": "lines",
 }
 
 Head = dict[str, Any]
@@ -112,9 +115,16 @@ def _classification(sample: Sample, port: PortSpec, head: Head) -> Classificatio
     return ClassificationResult(**head, classes=found)
 
 
+def _text(sample: Sample, port: PortSpec, head: Head) -> TextResult:
+    tensors, said = sample.tensors, sample.metadata
+    found = lines_from(said["text"], tensors["scores"].tolist(), tensors["corners"].tolist())
+    return TextResult(**head, lines=found, not_read=said["not_read"])
+
+
 _MAKERS: dict[str, Make] = {
     "detections": _detections,
     "poses": _poses,
     "segmentation": _segmentation,
     "classification": _classification,
+    "lines": _text,
 }

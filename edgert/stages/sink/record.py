@@ -25,6 +25,7 @@ from edgert.stages.sink.draw import BoxPainter, Painter, Planes
 from edgert.stages.sink.draw_class import ClassPainter
 from edgert.stages.sink.draw_mask import MaskPainter
 from edgert.stages.sink.draw_pose import PosePainter
+from edgert.stages.sink.draw_text import TextPainter
 from edgert.stages.sink.target import MEND
 from edgert.tensor import IDENTITY, FrameHeader
 from edgert.transport.address import Array
@@ -48,6 +49,7 @@ PAINTERS: dict[str, type[Painter]] = {
     "detections": BoxPainter,
     "poses": PosePainter,
     "classification": ClassPainter,
+    "lines": TextPainter,
 }
 
 Size: TypeAlias = tuple[int, int]

@@ -18,6 +18,7 @@ from edgert.models.catalog import (
     parse_catalog,
 )
 from edgert.stages.postprocess.head import FAMILIES
+from edgert.stages.preprocess.geometry import RESIZES
 from edgert.tensor import DTYPES
 
 CATALOG = load_catalog()
@@ -56,11 +57,17 @@ def test_every_model_fits_itself(entry: ModelEntry) -> None:
         assert entry.image.tensor in entry.inputs
         assert entry.image.layout in ("NCHW", "NHWC")
         assert entry.image.colour in ("RGB", "BGR", "GRAY")
-        assert entry.image.resize in ("letterbox-centre", "letterbox-top-left", "stretch")
+        assert entry.image.resize in RESIZES
     if entry.detection:
         assert entry.detection.family in FAMILIES
         assert set(entry.detection.tensors.values()) <= set(entry.outputs)
         assert all(label.strip() == label != "" for label in entry.detection.labels)
+    if entry.lines:
+        assert entry.lines.family == "db"
+        assert set(entry.lines.tensors.values()) <= set(entry.outputs)
+    if entry.text:
+        assert entry.text.family == "ctc"
+        assert set(entry.text.tensors.values()) <= set(entry.outputs)
     if entry.segmentation:
         assert entry.segmentation.family in ("classes", "scores", "probability")
         assert set(entry.segmentation.tensors.values()) <= set(entry.outputs)

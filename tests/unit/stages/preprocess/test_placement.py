@@ -37,6 +37,13 @@ def test_small_pictures_stay_small_where_scaling_up_is_off() -> None:
     assert placed == (158, 183, 100, 50, (1.0, 0.0, -158.0, 0.0, 1.0, -183.0))
 
 
+@pytest.mark.parametrize(
+    ("source", "width"), [((100, 24), 200), ((20, 48), 20), ((1000, 24), 320), ((1, 4000), 1)]
+)
+def test_a_line_fills_the_height_and_is_squeezed_where_it_is_too_wide(source, width) -> None:
+    assert place("fit-height", source, (320, 48))[:4] == (0, 0, width, 48)
+
+
 @given(st.sampled_from(RESIZES), sizes, targets, st.booleans())
 def test_the_way_back_is_exact(resize, source, target, scale_up) -> None:
     placed = place(resize, source, target, scale_up=scale_up)
