@@ -11,6 +11,7 @@ import msgspec
 
 from edgert.bench.batching import Asked, BatchingReport, bench_batching
 from edgert.bench.figures import PipelineReport
+from edgert.bench.infer import bench_infer
 from edgert.bench.link import SIZES, LinkReport, bench_link
 from edgert.bench.pipeline import PipelineBench, bench_pipeline
 from edgert.cli.options import log_options, pipeline_options
@@ -134,6 +135,27 @@ def batching(*, as_json: bool, **asked: Any) -> None:
         show_json(msgspec.to_builtins(report))
     else:
         show(render_batching(report))
+
+
+@command.command()
+@click.option(
+    "--rounds",
+    type=click.IntRange(min=100, max=1_000_000),
+    default=2000,
+    show_default=True,
+    help="Inferences with each runtime.",
+)
+@_AS_JSON
+def infer(*, rounds: int, as_json: bool) -> None:
+    """Measure what an inference costs beside the model, with each runtime on the CPU."""
+    report = bench_infer(rounds)
+    if as_json:
+        show_json(msgspec.to_builtins(report))
+    else:
+        rows = [
+            (each.runtime, each.requests, each.p50_ms, each.p99_ms) for each in report.overheads
+        ]
+        show(table(("smallest model", "requests", "p50 ms", "p99 ms"), rows))
 
 
 def render_link(report: LinkReport) -> str:
