@@ -10,6 +10,7 @@
     │   └── BusyError              a pipeline of that name is running
     └── RunError                   the run failed                        exit 1
         ├── StageError             a stage raised, or broke a rule of its contract
+        ├── DeviceLostError        a device that had taken a model fails at it now
         └── WorkerDiedError        a worker process ended that should not have
 
     FrameLostError, FrameFiltered  not faults of a run: what a stage says of one frame
@@ -114,6 +115,10 @@ class RunError(EdgertError):
 
 class StageError(RunError):
     """A stage raised, or broke a rule of its contract."""
+
+
+class DeviceLostError(RunError):
+    """A device that had taken a model fails at it now: frames in flight are tried elsewhere."""
 
 
 class WorkerDiedError(RunError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -14,6 +14,7 @@ from edgert.cli.progress import StatusLine
 from edgert.cli.render import show, show_json, table
 from edgert.device.cores import as_list
 from edgert.device.memory import in_units
+from edgert.plan.probe import Probed, probe
 from edgert.plan.structs import Plan, StagePlan
 from edgert.profiles.apply import ProfileUse
 from edgert.stages.infer_requests import REQUESTS
@@ -25,6 +26,12 @@ from edgert.stages.infer_requests import REQUESTS
 @click.option(
     "--format", "style", type=click.Choice(["text", "json"]), default="text", show_default=True
 )
+@click.option(
+    "--probe",
+    "probes",
+    is_flag=True,
+    help="Really open each device of each stage, in a child process; show which take the model.",
+)
 @log_options
 def command(  # noqa: PLR0913  one parameter an option, as click has it
     *,
@@ -33,22 +40,44 @@ def command(  # noqa: PLR0913  one parameter an option, as click has it
     settings: tuple[str, ...],
     profile: str | None,
     style: str,
+    probes: bool,
     log_level: str,
     log_format: str,
 ) -> None:
     """Show the workers, cores, rings and devices of the pipeline in FILE; start nothing."""
     line = StatusLine()
     plan = plan_file(file, variables, settings, pull=False, line=line, profile=profile).plan
+    probed = probe(plan) if probes else {}
     if style == "json":
-        show_json(plan_json(plan))
-    else:
-        show(render_plan(plan))
+        said = {"probe": msgspec.to_builtins(probed)} if probes else {}
+        show_json({**plan_json(plan), **said})
+        return
+    show(render_plan(plan))
+    if probes:
+        show(render_probe(probed))
 
 
 def plan_json(plan: Plan) -> dict[str, object]:
     """Return the plan as plain JSON values, ``edgert.plan/1``."""
     plain: dict[str, object] = msgspec.to_builtins(plan, str_keys=True)
     return {"schema": "edgert.plan/1", "shared_bytes": plan.shared_bytes, **plain}
+
+
+def render_probe(probed: Mapping[str, Sequence[Probed]]) -> str:
+    """Return what became of each device as text."""
+    rows = [
+        (stage, one.device, *_became(one)) for stage, devices in probed.items() for one in devices
+    ]
+    if not rows:
+        return "\nprobed: no stage asks for a device"
+    return "\nprobed:\n" + table(("stage", "device", "taken by", "precision", "placed", "s"), rows)
+
+
+def _became(one: Probed) -> tuple[object, ...]:
+    if one.refused:
+        return (f"refused: {one.refused}", "", "", "")
+    actual = f"{one.actual} (emulated)" if one.emulated else one.actual
+    return (actual, one.precision, one.placed, one.open_s)
 
 
 def render_profile(profile: ProfileUse | None) -> Iterator[str]:

@@ -15,7 +15,11 @@ class Stop(msgspec.Struct, tag="stop", frozen=True):
     """Sources end their streams; the end flows through the rings and everything drains."""
 
 
-ToWorker = Start | Stop
+class Go(msgspec.Struct, tag="go", frozen=True):
+    """The answer to ``Trying``: the time runs, try the device."""
+
+
+ToWorker = Start | Stop | Go
 
 
 class Ready(msgspec.Struct, tag="ready", frozen=True):
@@ -28,6 +32,24 @@ class Ready(msgspec.Struct, tag="ready", frozen=True):
 
     worker: str
     reports: dict[str, dict[str, Any]]
+
+
+class Trying(msgspec.Struct, tag="trying", frozen=True):
+    """The worker is about to open a device: if it hangs or dies now, that device is to blame.
+
+    Attributes:
+        worker: Its name.
+        stage: The stage that opens it.
+        device: ``openvino:NPU``.
+        within_s: How long that may take.
+        refused: Device -> why it refused, of those tried before.
+    """
+
+    worker: str
+    stage: str
+    device: str
+    within_s: float
+    refused: dict[str, str]
 
 
 class SaidFault(msgspec.Struct, frozen=True):
@@ -85,4 +107,4 @@ class Log(msgspec.Struct, tag="log", frozen=True):
     message: str
 
 
-ToSupervisor = Ready | InputFault | Failed | Finished | Log
+ToSupervisor = Ready | Trying | InputFault | Failed | Finished | Log

@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from edgert.plan.structs import StagePlan
-from edgert.stages.base import Stage, StageContext
+from edgert.stages.base import OnAttempt, Stage, StageContext, nobody_counts
 from edgert.stages.registry import Registry
 
 
-def make_stage(plan: StagePlan, streams: tuple[str, ...], folder: str, restarts: int = 0) -> Stage:
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What has happened to a stage in earlier processes; see ``StageContext``."""
+
+    restarts: int = 0
+    refused: Mapping[str, str] = field(default_factory=dict)
+    lost: Mapping[str, str] = field(default_factory=dict)
+    on_attempt: OnAttempt = nobody_counts
+
+
+def make_stage(
+    plan: StagePlan, streams: tuple[str, ...], folder: str, before: Before = Before()
+) -> Stage:
     """Return a stage that knows its surroundings and has not been opened yet.
 
     Args:
         plan: The stage.
         streams: Name of each stream by its number.
         folder: Folder that relative paths start from.
-        restarts: How often its worker has been restarted in this run.
+        before: What has happened to it in this run.
     """
     kind = Registry().stage_class(plan.kind)
     context = StageContext(
@@ -27,7 +41,10 @@ def make_stage(plan: StagePlan, streams: tuple[str, ...], folder: str, restarts:
         threads=plan.threads,
         streams=streams,
         folder=folder,
-        restarts=restarts,
+        restarts=before.restarts,
+        refused=before.refused,
+        lost=before.lost,
+        on_attempt=before.on_attempt,
         log=logging.getLogger(f"edgert.{plan.name}"),
     )
     return kind(kind.options.model_validate(plan.settings), context)

@@ -152,6 +152,8 @@ class WorkerOrder(msgspec.Struct, frozen=True):
         leaf_names: Name of each leaf by its number.
         restarts: How often it has been started again; then it goes on where the last one stopped.
         set_aside: Stage, stream and sequence of frames that are not tried again.
+        refused: Stage -> device -> why it refused, of earlier starts.
+        lost: Stage -> device -> how it failed while it ran, the last one last.
     """
 
     worker: WorkerPlan
@@ -169,3 +171,5 @@ class WorkerOrder(msgspec.Struct, frozen=True):
     turns: Turns = Turns()
     restarts: int = 0
     set_aside: tuple[tuple[str, int, int], ...] = ()
+    refused: dict[str, dict[str, str]] = {}
+    lost: dict[str, dict[str, str]] = {}

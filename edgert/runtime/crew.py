@@ -7,12 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from edgert.control.messages import Failed, SaidFault
+from edgert.control.messages import Failed, SaidFault, Trying
 from edgert.errors import (
     EXIT_BUG,
     EXIT_RUN_FAILED,
     EXIT_USER,
     DeviceError,
+    DeviceLostError,
     EdgertError,
     Fault,
     MediaError,
@@ -52,6 +53,10 @@ class Member:
         restarts_s: When it was started again.
         due_s: When it is to be started again.
         set_aside: Stage, stream and sequence of frames that are not tried again.
+        trying: The device that it is opening.
+        try_by_s: Until when that may take.
+        refused: Stage -> device -> why it refused.
+        lost: Stage -> device -> how it failed while it ran.
     """
 
     plan: WorkerPlan
@@ -66,6 +71,10 @@ class Member:
     restarts_s: list[float] = field(default_factory=list)
     due_s: float = 0.0
     set_aside: list[tuple[str, int, int]] = field(default_factory=list)
+    trying: Trying | None = None
+    try_by_s: float = 0.0
+    refused: dict[str, dict[str, str]] = field(default_factory=dict)
+    lost: dict[str, dict[str, str]] = field(default_factory=dict)
 
     @property
     def restarts(self) -> int:
@@ -87,6 +96,20 @@ class Member:
         """Whether there is a process."""
         return bool(self.pid) and not self.exited
 
+    def tries(self, message: Trying, now_s: float) -> None:
+        """Note which device it opens now, and what has refused before it."""
+        self.trying = message
+        self.try_by_s = now_s + message.within_s
+        self.refused.setdefault(message.stage, {}).update(message.refused)
+
+    def is_ready(self, reports: dict[str, dict[str, Any]]) -> None:
+        """Note that it has opened its stages."""
+        self.state = READY
+        self.was_ready = True
+        self.reports = reports
+        self.trying = None
+        self.try_by_s = 0.0
+
     def begin_again(self, now_s: float) -> None:
         """Note that it is started again."""
         self.restarts_s.append(now_s)
@@ -96,16 +119,27 @@ class Member:
         self.failure = None
         self.hung = ""
         self.stack_by_s = 0.0
+        self.trying = None
+        self.try_by_s = 0.0
 
 
 def dues(members: Iterable[Member]) -> list[float]:
     """Return the times at which something of a worker is due."""
     waiting = [member.due_s for member in members if member.state == WAITING]
-    return waiting + [member.stack_by_s for member in members if member.stack_by_s]
+    others = (due_s for member in members for due_s in (member.stack_by_s, member.try_by_s))
+    return [*waiting, *filter(None, others)]
 
 
 _BY_NAME = {
-    kind.__name__: kind for kind in (DeviceError, MediaError, ModelError, ResourceError, StageError)
+    kind.__name__: kind
+    for kind in (
+        DeviceError,
+        DeviceLostError,
+        MediaError,
+        ModelError,
+        ResourceError,
+        StageError,
+    )
 }
 _BY_EXIT_CODE: dict[int, type[EdgertError]] = {EXIT_USER: UserError, EXIT_BUG: InternalError}
 
@@ -138,7 +172,10 @@ def error_of_death(member: Member, status: int, *, out_of_memory: bool = False) 
 
 
 def given_up(member: Member, error: EdgertError) -> EdgertError:
-    """Return the error of a worker whose budget of restarts is used up."""
+    """Return the error of a worker that is not started again; where its budget is used up, so."""
+    is_the_users = isinstance(error, UserError) and member.state == READY
+    if not member.restarts or not member.was_ready or is_the_users:
+        return error
     first = error.faults[0]
     budget = member.plan.restart.budget
     fault = f"{first.fault}; it was started again {member.restarts} times, allowed are {budget}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence, Set
 
-from edgert.errors import EdgertError, StageError
+from edgert.errors import DeviceLostError, EdgertError, StageError
 from edgert.stages.base import Stage
 from edgert.transport.join import Arrival, Join, Reader
 from edgert.transport.ledger import StageBlock
@@ -268,7 +268,12 @@ class ReadingNode(Node):
         self._outputs.end(stream)
 
     def _fail(self, arrival: Arrival, error: BaseException) -> EdgertError:
-        """Count the frame that a stage raised on, and return what to tell the user."""
+        """Count the frame that a stage raised on, and return what to tell the user.
+
+        A frame that a device failed at is not lost yet: the next process tries it again.
+        """
+        if isinstance(error, DeviceLostError):
+            return error
         self._words[StageBlock.LOST] += 1
         self._pass_on_gap(arrival, LOST)
         if isinstance(error, EdgertError):

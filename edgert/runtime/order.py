@@ -46,6 +46,8 @@ def make_order(plan: Plan, member: Member, options: RunOptions, control: str) ->
         turns=plan.turns,
         restarts=member.restarts,
         set_aside=tuple(member.set_aside),
+        refused=member.refused,
+        lost=member.lost,
     )
 
 

@@ -11,12 +11,13 @@ import time
 from collections.abc import Iterable
 
 from edgert.device.cgroup import oom_kills
-from edgert.errors import EdgertError, UserError
+from edgert.errors import DeviceLostError, EdgertError, UserError
 from edgert.plan.structs import Plan
 from edgert.runtime import crew, watch
 from edgert.runtime.crew import Member
 from edgert.runtime.poison import Poison
 from edgert.runtime.wiring import Fds
+from edgert.stages.base import ATTEMPT
 from edgert.transport.ledger import Ledger
 
 log = logging.getLogger("edgert.supervisor")
@@ -48,6 +49,8 @@ class Revival:
 
     def plan_restart(self, member: Member, error: EdgertError, now_s: float) -> bool:
         """Have a worker wait for its restart; whether it is started again."""
+        if member.trying is not None and member.failure is None:
+            return self._try_next_device(member, error, now_s)
         if not member.was_ready or _is_for_the_user(member, error):
             return False
         chance = random.random()  # noqa: S311  for jitter
@@ -56,6 +59,9 @@ class Revival:
             return False
         if member.state == crew.READY:  # else it died before it could try a frame again
             self._poison.note_death(member)
+            _note_lost_device(member, error)
+        else:
+            member.refused.clear()  # what refuses now may be back in a moment
         member.state = crew.WAITING
         member.due_s = now_s + delay_s
         log.warning(
@@ -65,17 +71,37 @@ class Revival:
         )  # fmt: skip
         return True
 
+    def _try_next_device(self, member: Member, error: EdgertError, now_s: float) -> bool:
+        """Have a worker that hung or died while it opened a device start anew without that."""
+        trying = member.trying
+        if trying is None:
+            return False
+        fault = error.faults[0].fault
+        member.refused.setdefault(trying.stage, {})[trying.device] = fault
+        log.warning("stage '%s': %s refused: %s", trying.stage, trying.device, fault)
+        member.state = crew.WAITING
+        member.due_s = now_s
+        return True
+
     def kill_hung(self, members: Iterable[Member]) -> None:
         """Have workers that hang say where, and kill them."""
         now_s = time.monotonic()
         for member in members:
             if member.stack_by_s and now_s >= member.stack_by_s and member.is_alive:
                 self._kill(member)
-            elif not member.hung and member.is_alive and member.state == crew.READY:
-                member.hung = watch.why_hung(member.plan, self._ledger, time.monotonic_ns())
+            elif not member.hung and member.is_alive:
+                member.hung = self._why_hung(member, now_s)
                 if member.hung:
                     _signal(member, watch.STACK_SIGNAL)
                     member.stack_by_s = now_s + watch.STACK_WITHIN_S
+
+    def _why_hung(self, member: Member, now_s: float) -> str:
+        if member.state == crew.READY:
+            return watch.why_hung(member.plan, self._ledger, time.monotonic_ns())
+        trying = member.trying
+        if trying is None or now_s < member.try_by_s:
+            return ""
+        return f"{trying.device} did not open within {trying.within_s:g} s"
 
     def _kill(self, member: Member) -> None:
         member.stack_by_s = 0.0
@@ -84,9 +110,23 @@ class Revival:
         _signal(member, signal.SIGKILL)
 
 
+def _note_lost_device(member: Member, error: EdgertError) -> None:
+    """Note the device with which a worker failed: its successor tries the others first."""
+    for stage, report in member.reports.items():
+        device = report.get(ATTEMPT)
+        failed = isinstance(error, DeviceLostError) and error.faults[0].place == f"stage '{stage}'"
+        if device and (failed or member.hung.startswith(f"stage '{stage}'")):
+            lost = member.lost.setdefault(stage, {})
+            lost.pop(device, None)  # the last one stands last
+            lost[device] = error.faults[0].fault.removeprefix(f"{device}: ")
+
+
 def _is_for_the_user(member: Member, error: EdgertError) -> bool:
-    """Whether somebody has to mend something first: trying again would not."""
-    if member.failure is None:
+    """Whether somebody has to mend something first: trying again would not.
+
+    What has worked before and does not open again (a device that is reset) may do so in a moment.
+    """
+    if member.failure is None or member.state != crew.READY:
         return False
     return isinstance(error, UserError) or all(fault.mend for fault in error.faults)
 

@@ -22,12 +22,14 @@ from edgert.control.channel import SupervisorChannel
 from edgert.control.messages import (
     Failed,
     Finished,
+    Go,
     InputFault,
     Log,
     Ready,
     Start,
     Stop,
     ToSupervisor,
+    Trying,
 )
 from edgert.errors import EdgertError, RunError, WorkerDiedError
 from edgert.plan.structs import Plan
@@ -86,9 +88,7 @@ class Supervisor:
     @property
     def is_running(self) -> bool:
         """Whether any worker has not ended yet, or is to be started again."""
-        return not all(
-            member.exited and member.state != crew.WAITING for member in self.members.values()
-        )
+        return any(not m.exited or m.state == crew.WAITING for m in self.members.values())
 
     def processes(self) -> list[tuple[str, int]]:
         """Return name and pid of every process under the supervisor."""
@@ -225,9 +225,7 @@ class Supervisor:
 
     def _on_ready(self, message: Ready) -> None:
         member = self.members[message.worker]
-        member.state = crew.READY
-        member.was_ready = True
-        member.reports = message.reports
+        member.is_ready(message.reports)
         if self._stop_by_s is not None:
             self._channel.send(member.identity, Stop())  # it was not there yet when all were told
         elif self.started_s:
@@ -236,6 +234,10 @@ class Supervisor:
             self.started_s = time.monotonic()
             for other in self.members.values():
                 self._channel.send(other.identity, Start())
+
+    def _on_trying(self, message: Trying) -> None:
+        self.members[message.worker].tries(message, time.monotonic())
+        self._channel.send(self.members[message.worker].identity, Go())
 
     def _on_log(self, message: Log) -> None:
         logging.getLogger(message.logger).log(message.level, "%s", message.message)
@@ -259,12 +261,14 @@ class Supervisor:
         may_live = self.error is None and not self._killed
         if may_live and self._revival.plan_restart(member, error, time.monotonic()):
             return
+        error = crew.given_up(member, error)
         member.state = crew.FAILED
         if not self._killed:
-            self._replace(member, crew.given_up(member, error) if member.restarts else error)
+            self._replace(member, error)
 
     _ON_MESSAGE: ClassVar[Mapping[type[ToSupervisor], Callable[..., None]]] = {
         Ready: _on_ready,
+        Trying: _on_trying,
         Log: _on_log,
         Failed: _on_failed,
         Finished: _on_finished,

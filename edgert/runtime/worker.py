@@ -13,14 +13,26 @@ import logging
 import os
 import traceback
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from edgert.control.channel import WorkerChannel
-from edgert.control.messages import Failed, Finished, InputFault, Log, Ready, SaidFault, Start
+from edgert.control.messages import (
+    Failed,
+    Finished,
+    Go,
+    InputFault,
+    Log,
+    Ready,
+    SaidFault,
+    Start,
+    Stop,
+    Trying,
+)
 from edgert.device.cores import pin
 from edgert.device.scheduling import work_in_batches
 from edgert.errors import EXIT_BUG, EXIT_DONE, EdgertError, ResourceError, UserError
-from edgert.plan.opening import make_stage
+from edgert.plan.opening import Before, make_stage
 from edgert.plan.structs import StagePlan, WorkerOrder
 from edgert.processes import give_memory_back
 from edgert.runtime.async_node import AsyncNode
@@ -61,6 +73,7 @@ class Worker:
         self._name = order.worker.name
         self._fds = fds
         self._stages: list[Stage] = []
+        self._is_stopped = False
         with contextlib.suppress(ResourceError):  # said by _run, which can speak
             pin(order.worker.cores)  # before anything, ZeroMQ too, starts a thread
         faulthandler.register(STACK_SIGNAL, fds[f"stack/{self._name}"], all_threads=True)
@@ -119,7 +132,7 @@ class Worker:
         logging.getLogger("edgert").setLevel(self._order.log_level.upper())
 
     def _wait_start(self, nodes: list[Node]) -> None:
-        if not isinstance(self._channel.wait(), Start):
+        if self._is_stopped or not isinstance(self._channel.wait(), Start):
             for node in nodes:  # stopped before it began: the streams are empty
                 node.stop()
 
@@ -154,10 +167,27 @@ class Worker:
             node.recover(in_flight, set_aside)
 
     def _open(self, plan: StagePlan, wiring: Wiring) -> Node:
-        stage = make_stage(plan, self._order.streams, self._order.folder, self._order.restarts)
+        stage = make_stage(plan, self._order.streams, self._order.folder, self._before(plan.name))
         stage.open()
         self._stages.append(stage)
         return self._node(stage, plan, wiring)
+
+    def _before(self, stage: str) -> Before:
+        order = self._order
+        return Before(
+            order.restarts,
+            order.refused.get(stage, {}),
+            order.lost.get(stage, {}),
+            partial(self._try_device, stage),
+        )
+
+    def _try_device(
+        self, stage: str, device: str, within_s: float, refused: Mapping[str, str]
+    ) -> None:
+        """Tell the supervisor what is tried, before it may take this process down."""
+        self._channel.send(Trying(self._name, stage, device, within_s, dict(refused)))
+        while not isinstance(message := self._channel.wait(), Go):
+            self._is_stopped |= isinstance(message, Stop)
 
     def _node(self, stage: Stage, plan: StagePlan, wiring: Wiring) -> Node:
         rings = {port: wiring.writer(ring) for port, ring in plan.outputs.items()}

@@ -75,6 +75,16 @@ class PlanContext:
     frame_interval_ms: float = 0.0
 
 
+# What a stage's report calls the device as it was tried: by that the supervisor knows it again.
+ATTEMPT = "attempt"
+
+OnAttempt = Callable[[str, float, Mapping[str, str]], None]
+
+
+def nobody_counts(device: str, within_s: float, refused: Mapping[str, str]) -> None:
+    """Outside a run nobody stops what takes too long."""
+
+
 @dataclass(slots=True)
 class StageContext:
     """What an opened stage knows of its surroundings.
@@ -90,8 +100,10 @@ class StageContext:
         log: The stage's logger.
         report: Facts for the summary, filled in ``open``; ``infer`` sets ``device`` there.
         copied_bytes: Bytes this stage moved other than its first write into its own loan.
-        restarts: How often its worker has been restarted in this run; what an earlier one wrote is
-            kept.
+        restarts: How often its worker was restarted in this run; what was written then is kept.
+        refused: Device -> why it refused, of earlier starts; these are not tried again.
+        lost: Device -> how it failed while it ran, the last one last; others are tried first.
+        on_attempt: Called with device, seconds and refusals so far before a device is opened.
     """
 
     name: str
@@ -105,6 +117,9 @@ class StageContext:
     report: dict[str, Any] = field(default_factory=dict)
     copied_bytes: int = 0
     restarts: int = 0
+    refused: Mapping[str, str] = field(default_factory=dict)
+    lost: Mapping[str, str] = field(default_factory=dict)
+    on_attempt: OnAttempt = nobody_counts
 
     def copy(self, source: Array, into: Array) -> None:
         """Copy an array and count its bytes: the way to copy pixels that is no first write."""

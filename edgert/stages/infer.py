@@ -21,6 +21,7 @@ from edgert.errors import (
 from edgert.models.compiled import compiled_folder, forget
 from edgert.models.describe import ModelDescription
 from edgert.stages.base import (
+    ATTEMPT,
     PlanContext,
     Ports,
     StageOptions,
@@ -133,14 +134,20 @@ class Infer(SessionStage):
         if not file["path"]:
             mend = f"Run: edgert models pull {model}"
             raise ModelError(place, f"model {model!r} is not here yet", mend)
-        refused: dict[str, str] = {}
+        refused = dict(self.context.refused)
         for runtime, device in self._attempts(file["format"], refused):
+            key = f"{runtime}:{device}"
+            # What refuses by an exception leaves the process whole: the next is tried in it. What
+            # crashes or hangs is ended by the supervisor, and tried no more by the next process.
+            self.context.on_attempt(key, self.settings.open_timeout_s, refused)
             try:
                 session = self._try(runtime, device, file)
             except (UserError, RunError) as error:
-                refused[f"{runtime}:{device}"] = "; ".join(_said(f) for f in error.faults)
+                refused[key] = "; ".join(_said(f) for f in error.faults)
                 continue
+            refused = {**self.context.lost, **refused}
             self._tell(session.device.actual, refused)
+            self.context.report[ATTEMPT] = key
             asked = ", ".join(self.settings.devices)
             return session, msgspec.structs.replace(
                 session.device, requested=asked, refused=refused
@@ -151,7 +158,17 @@ class Infer(SessionStage):
             mend = "Write 'fallback: allow' to let the next device do it"
         raise DeviceError(f"{place}, device", f"no device took model {model!r}: {reasons}", mend)
 
-    def _attempts(self, format: str, refused: dict[str, str]) -> Iterator[tuple[str, str]]:  # noqa: A002
+    def _attempts(self, format: str, refused: dict[str, str]) -> list[tuple[str, str]]:  # noqa: A002
+        """Return runtime and device of what is left to try: lost ones last, the last one first."""
+        lost = list(self.context.lost)
+        left = [
+            (runtime, device)
+            for runtime, device in self._named(format, refused)
+            if f"{runtime}:{device}" not in refused
+        ]
+        return sorted(left, key=lambda one: -_place_in(lost, ":".join(one)))
+
+    def _named(self, format: str, refused: dict[str, str]) -> Iterator[tuple[str, str]]:  # noqa: A002
         devices = self.settings.devices
         for text in devices[:1] if self.settings.fallback == "forbid" else devices:
             _, device = parse_device(text)
@@ -234,6 +251,11 @@ class Infer(SessionStage):
         if refused:
             why = "; ".join(f"{tried} refused: {reason}" for tried, reason in refused.items())
             self.context.log.warning("%s: runs on %s; %s", self.context.place, actual, why)
+
+
+def _place_in(lost: list[str], device: str) -> int:
+    """Return 1 for a device that was not lost; else the less, the longer ago it was lost."""
+    return 1 if device not in lost else lost.index(device) - len(lost)
 
 
 def _said(fault: Fault) -> str:

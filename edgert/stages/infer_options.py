@@ -38,6 +38,12 @@ class InferOptions(StageOptions):
         default="allow",
         description="`forbid`: only the first device will do, otherwise the run does not start.",
     )
+    open_timeout_s: float = Field(
+        default=120,
+        gt=0,
+        description="Seconds that opening one device may take, compiling and warming up; then the "
+        "next is tried. First compilations are slow.",
+    )
     requests: Annotated[int, Field(ge=1, le=MOST)] | Literal["auto"] = Field(
         default="auto",
         description="Inferences in flight at once; `auto`: one more than the device computes.",

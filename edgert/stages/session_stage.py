@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from edgert.backends.base import Fit, Session
-from edgert.errors import DeviceError, FrameLostError
+from edgert.errors import DeviceError, DeviceLostError, FrameLostError, RunError
 from edgert.stages.base import Batching, BatchStage, Done, Inputs, Outputs
 from edgert.stages.batch_plan import planned_batches
 from edgert.stages.batch_session import BatchSession
+from edgert.stages.look import Look
 from edgert.transport.address import Array
 from edgert.transport.slot import Loan
 
@@ -34,6 +35,9 @@ class SessionStage(BatchStage):
             if spec.is_static
         ]
         self._open = [name for name, spec in session.outputs.items() if not spec.is_static]
+        self._look = Look(
+            [name for name, _ in self._static if session.outputs[name].dtype.startswith("f")]
+        )
 
     @property
     def capacity(self) -> int:
@@ -45,10 +49,12 @@ class SessionStage(BatchStage):
         self._book_copies()
         into = self._targets(outputs[self.port[1]])
         try:
-            self._session.start(inputs[self.port[0]].tensors, into, done)
+            self._session.start(inputs[self.port[0]].tensors, into, self._checked([into], done))
         except DeviceError:
             self.require_fit(inputs)  # a frame of another shape is that frame's fault alone
             raise
+        except RunError as error:
+            raise self._lost(error) from error
 
     @property
     def batching(self) -> Batching | None:
@@ -74,10 +80,33 @@ class SessionStage(BatchStage):
             raise TypeError(f"{self.context.place} was not opened for batches")
         self._book_copies()
         takes, gives = self.port
-        return session.start_batch(
-            [(inputs[takes].tensors, self._targets(outputs[gives])) for inputs, outputs in frames],
-            done,
-        )
+        pairs = [
+            (inputs[takes].tensors, self._targets(outputs[gives])) for inputs, outputs in frames
+        ]
+        try:
+            return session.start_batch(pairs, self._checked([into for _, into in pairs], done))
+        except RunError as error:
+            raise self._lost(error) from error
+
+    def _checked(self, targets: Sequence[Mapping[str, Any]], done: Done) -> Done:
+        """Return what is to be called at the end: with a failing device named as such."""
+
+        def ended(error: BaseException | None) -> None:
+            if error is None:
+                fault = next(filter(None, map(self._look.fault, targets)), "")
+                done(self._lost_by(fault) if fault else None)
+            else:
+                done(self._lost(error) if isinstance(error, RunError) else error)
+
+        return ended
+
+    def _lost(self, error: RunError) -> DeviceLostError:
+        said = "; ".join(str(fault).rstrip(".") for fault in error.faults)
+        device = self._session.device.actual
+        return self._lost_by(said.removeprefix(f"{device}: "))
+
+    def _lost_by(self, fault: str) -> DeviceLostError:
+        return DeviceLostError(self.context.place, f"{self._session.device.actual}: {fault}")
 
     def close(self) -> None:
         """Wait for what is in flight and give the device back."""
