@@ -41,6 +41,12 @@ CLASSES = PortSpec(
     attributes={"labels": ["cat", "parrot"]},
 )
 
+LINES = PortSpec(
+    "lines",
+    {"corners": TensorSpec("f32", (4, 4, 2)), "scores": TensorSpec("f32", (4,))},
+    metadata_bytes=200,
+)
+
 
 class NoModels:
     """A model reader for stages that need no model."""

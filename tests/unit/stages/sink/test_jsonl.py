@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 from edgert.errors import StageError, UserError
-from edgert.results import ClassificationResult, PoseResult, SegmentationResult, decode
+from edgert.results import ClassificationResult, PoseResult, SegmentationResult, TextResult, decode
 from edgert.stages.harness import opened
 from edgert.stages.sink.jsonl import JsonlSink
 from edgert.tensor import FrameHeader, PortSpec
 
-from .ports import CLASSES, DETECTIONS, MASKS, POSES, classed, found, plan_context, pose
+from .ports import CLASSES, DETECTIONS, LINES, MASKS, POSES, classed, found, plan_context, pose
 
 
 def writing(path: object, **more: Any) -> Any:
@@ -123,6 +123,23 @@ def test_a_mask_is_written_as_runs_of_each_class(tmp_path: Path) -> None:
     result = decode(path.read_bytes())
     assert isinstance(result, SegmentationResult)
     assert (result.mask_of(result.classes[0]) == (mask == 2)).all()
+
+
+def test_lines_of_text_are_written_with_how_many_were_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "out.jsonl"
+    corners = np.array([[(1, 2), (30.126, 2), (30, 12), (1, 12)]], np.float32)
+    context = plan_context(Path())
+    with opened(JsonlSink, {"path": str(path)}, {"lines": LINES}, context) as run:
+        slot = run.inputs["lines"]
+        slot.loan.set_metadata({"text": ["Straße 東"], "not_read": 2})
+        scores = np.full(1, 0.875, np.float32)
+        sample = slot.fill({"corners": corners, "scores": scores}, FrameHeader())
+        run.stage.process({"lines": sample}, {})
+    said = json.loads(path.read_text())
+    assert (said["task"], said["not_read"]) == ("text", 2)
+    polygon = [[1.0, 2.0], [30.13, 2.0], [30.0, 12.0], [1.0, 12.0]]
+    assert said["lines"] == [{"text": "Straße 東", "score": 0.875, "polygon": polygon}]
+    assert isinstance(decode(path.read_bytes()), TextResult)
 
 
 @pytest.mark.parametrize("inputs", [{}, {"detections": DETECTIONS, "poses": POSES}])

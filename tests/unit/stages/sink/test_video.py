@@ -16,7 +16,7 @@ from edgert.stages.sink.video import VideoSink
 from edgert.tensor import FrameHeader, PortSpec, TensorSpec, image_port
 from edgert.transport.address import Array
 
-from .ports import CLASSES, DETECTIONS, MASKS, POSES, classed, found, plan_context, pose
+from .ports import CLASSES, DETECTIONS, LINES, MASKS, POSES, classed, found, plan_context, pose
 
 MS = 1_000_000
 SIZE = (96, 64)
@@ -166,6 +166,26 @@ def test_classes_are_written_one_below_the_other(tmp_path: Path) -> None:
         assert abs(y[60:, :] - 60).max() < 12
     assert first[18:26, 2:80].std() > 10
     assert second[18:26, 2:80].std() < 5
+
+
+def test_lines_of_text_are_drawn_with_what_they_say(tmp_path: Path) -> None:
+    size = (320, 240)
+    image = image_port(*size, attributes={"fps": 25.0})
+    settings = {"path": str(tmp_path / "out.mp4"), "quality": 5}
+    corners = np.array([[(60, 100), (200, 100), (200, 140), (60, 140)]], np.float32)
+    inputs = {"image": image, "lines": LINES}
+    with opened(VideoSink, settings, inputs, plan_context(tmp_path)) as run:
+        slot = run.inputs["lines"]
+        slot.loan.set_metadata({"text": ["EXIT"], "not_read": 0})
+        scores = np.ones(1, np.float32)
+        lines = slot.fill({"corners": corners, "scores": scores}, header(0, size))
+        picture = run.inputs["image"].fill(grey(*size), header(0, size))
+        run.stage.process({"image": picture, "lines": lines}, {})
+    (frame,) = frames_of(tmp_path / "out.mp4")
+    y = frame.to_ndarray()[:240].astype(int)
+    assert abs(y[120, 60] - 60) > 10  # left edge
+    assert abs(y[120, 130] - 60) < 5  # inside
+    assert y[84:98, 60:100].std() > 20  # the letters
 
 
 def test_without_results_the_video_is_recorded_as_it_is(tmp_path: Path) -> None:
