@@ -152,9 +152,7 @@ def infer(*, rounds: int, as_json: bool) -> None:
     if as_json:
         show_json(msgspec.to_builtins(report))
     else:
-        rows = [
-            (each.runtime, each.requests, each.p50_ms, each.p99_ms) for each in report.overheads
-        ]
+        rows = [msgspec.structs.astuple(each) for each in report.overheads]
         show(table(("smallest model", "requests", "p50 ms", "p99 ms"), rows))
 
 
