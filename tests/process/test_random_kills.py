@@ -104,7 +104,23 @@ SHARED = (
     {"one": "middle", "two": "middle"},
     {"left": "mixed", "one": "mixed", "out": "mixed"},
     {"two": "ends", "both": "ends", "preview": "ends"},
+    {},
+    {},
 )
+# By turns, too: stages that run as several workers.
+REPLICAS: tuple[dict[str, tuple[str, int]], ...] = (
+    *({} for _ in range(4)),
+    {"two": ("AsyncShared", 3)},
+    {"one": ("Shared", 2)},
+)
+
+
+def arrange(asked: dict[str, dict[str, Any]], seed: int) -> None:
+    """Let stages share workers, or have several."""
+    for stage, worker in SHARED[seed % len(SHARED)].items():
+        asked[stage]["worker"] = worker
+    for stage, (kind, count) in REPLICAS[seed % len(REPLICAS)].items():
+        asked[stage] |= {"kind": kind, "replicas": count}
 
 
 @pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + ROUNDS))
@@ -112,8 +128,7 @@ def test_a_killed_worker(tmp_path_factory: pytest.TempPathFactory, seed: int) ->
     """By turns each stage has a worker of its own, or some share one."""
     folder = tmp_path_factory.mktemp("kill")
     asked = stages(folder)
-    for stage, worker in SHARED[seed % len(SHARED)].items():
-        asked[stage]["worker"] = worker
+    arrange(asked, seed)
     loaded = load(folder, asked, restart=NEVER)
     fds = open_fds()
     outcome, victims, pids, took_s = end_of(loaded, random.Random(seed))  # noqa: S311
@@ -160,8 +175,7 @@ def test_killed_workers_go_on(tmp_path_factory: pytest.TempPathFactory, seed: in
     """Whatever dies at whatever moment: the run ends well, in order, and nothing is unaccounted."""
     folder = tmp_path_factory.mktemp("restart")
     asked = stages(folder)
-    for stage, worker in SHARED[seed % len(SHARED)].items():
-        asked[stage]["worker"] = worker
+    arrange(asked, seed)
     for source in ("left", "right"):
         asked[source]["count"] = FRAMES
     restart = {"delay_ms": 1, "max_restarts": 1000}
