@@ -45,6 +45,11 @@ def render_summary(summary: Summary) -> str:
             for name, stage in summary.stages.items()
             if stage.variants
         ),
+        *(
+            f"stage {name}: its worker was started again {stage.restarts} times"
+            for name, stage in summary.stages.items()
+            if stage.restarts
+        ),
         *(_device(name, device) for name, device in summary.devices.items()),
         *(
             f"link {name}: dropped {link['dropped']}, lost {link['lost']} of {link['read']}"

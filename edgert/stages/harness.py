@@ -116,6 +116,7 @@ def opened(
     inputs: Ports,
     context: PlanContext,
     threads: int = 1,
+    restarts: int = 0,
 ) -> Iterator[StageRun]:
     """Plan and open a stage as a worker would, and close it at the end.
 
@@ -125,6 +126,7 @@ def opened(
         inputs: What arrives on each input port.
         context: What it may ask while it is planned.
         threads: Threads its libraries may use.
+        restarts: How often its worker has been restarted.
     """
     options = kind.options.model_validate(dict(settings))
     outputs = kind.plan(options, inputs, context)
@@ -138,6 +140,7 @@ def opened(
             threads,
             streams=context.streams or ("camera",),
             folder=context.folder,
+            restarts=restarts,
         ),
     )
     stage.open()

@@ -146,3 +146,16 @@ def test_this_machine_can_be_read():
     assert quota is None or quota > 0
     limit = cgroup.memory_limit()
     assert limit is None or limit.limit_bytes > 0
+
+
+@pytest.mark.parametrize(
+    ("mounts", "groups", "files", "count"),
+    [
+        (V2, "0::/a", {"a/memory.events": "low 0\noom 3\noom_kill 2"}, 2),
+        (V1, "4:memory:/m", {"memory/m/memory.oom_control": "under_oom 0\noom_kill 5"}, 5),
+        (V2, "0::/a", {}, 0),
+        ("", "", {}, 0),
+    ],
+)
+def test_kills_for_want_of_memory_are_counted(root, mounts, groups, files, count):
+    assert cgroup.oom_kills(root(mounts, groups, files)) == count

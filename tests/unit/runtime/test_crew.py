@@ -51,3 +51,9 @@ def test_an_error_of_somebody_elses_class_keeps_its_code(code: int, kind: type) 
 )
 def test_an_exit_status_in_words(status: int, words: str) -> None:
     assert describe_status(status) == words
+
+
+def test_a_kill_for_want_of_memory_is_named() -> None:
+    words = "was killed by the kernel for want of memory"
+    assert describe_status(-9, out_of_memory=True) == words
+    assert words not in describe_status(-11, out_of_memory=True)

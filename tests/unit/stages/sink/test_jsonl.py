@@ -22,10 +22,10 @@ from edgert.tensor import FrameHeader, PortSpec
 from .ports import CLASSES, DETECTIONS, LINES, MASKS, POSES, classed, found, plan_context, pose
 
 
-def writing(path: object, **more: Any) -> Any:
-    return opened(
-        JsonlSink, {"path": str(path)}, {"detections": DETECTIONS}, plan_context(Path(), **more)
-    )
+def writing(path: object, restarts: int = 0, **more: Any) -> Any:
+    context = plan_context(Path(), **more)
+    given = {"detections": DETECTIONS}
+    return opened(JsonlSink, {"path": str(path)}, given, context, restarts=restarts)
 
 
 @contextmanager
@@ -278,3 +278,21 @@ def test_a_pipe_that_is_full_and_non_blocking_is_waited_for(
     thread.join(10)
     os.close(reader)
     assert decode(bytes(received[filled:])).detections[0].box == (1, 2, 3, 4)
+
+
+@pytest.mark.parametrize("half", ["", '{"stream": "back", "fra', "x" * 3_000_000])
+def test_after_a_restart_the_file_goes_on_in_whole_lines(tmp_path: Path, half: str) -> None:
+    """Half a line is cut off; what is written already is not written again."""
+    file = tmp_path / "out.jsonl"
+    streams = ("front", "back")
+    with writing(file, streams=streams) as run:
+        for stream, sequence in ((0, 0), (1, 0), (0, 1)):
+            run.feed({"detections": found()}, FrameHeader(stream=stream, sequence=sequence))
+    with file.open("a") as broken:
+        broken.write(half)
+    with writing(file, restarts=1, streams=streams) as run:
+        for stream, sequence in ((0, 1), (1, 1), (0, 2)):
+            run.feed({"detections": found()}, FrameHeader(stream=stream, sequence=sequence))
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    told = [(line["stream"], line["frame"]) for line in lines]
+    assert told == [("front", 0), ("back", 0), ("front", 1), ("back", 1), ("front", 2)]

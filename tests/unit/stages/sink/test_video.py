@@ -22,13 +22,16 @@ MS = 1_000_000
 SIZE = (96, 64)
 
 
-def recording(path: Path, pixel_format: str = "i420", size: Any = SIZE, **settings: Any) -> Any:
+def recording(
+    path: Path, pixel_format: str = "i420", size: Any = SIZE, restarts: int = 0, **settings: Any
+) -> Any:
     image = image_port(*size, (pixel_format,), {"fps": 25.0})
     return opened(
         VideoSink,
         {"path": str(path), **settings},
         {"image": image, "detections": DETECTIONS},
         plan_context(path.parent),
+        restarts=restarts,
     )
 
 
@@ -305,3 +308,14 @@ def test_what_cannot_be_is_found_while_planning(
         )
     assert expected in str(caught.value)
     assert os.listdir(tmp_path) == ["in.mp4"]  # noqa: PTH208
+
+
+def test_after_a_restart_another_file_is_recorded(tmp_path: Path) -> None:
+    path = tmp_path / "out.mp4"
+    for restarts in (0, 2):
+        with recording(path, restarts=restarts) as run:
+            for number in range(restarts + 1):
+                run.feed({"image": grey(*SIZE), "detections": found()}, header(number))
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["out-3.mp4", "out.mp4"]
+    assert len(frames_of(path)) == 1
+    assert len(frames_of(tmp_path / "out-3.mp4")) == 3
