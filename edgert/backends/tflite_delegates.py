@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -78,8 +78,26 @@ def load(delegate: Delegate, options: Mapping[str, Any], place: str) -> Any:
         ) from error
 
 
-def placement(interpreter: Any) -> Placement | None:
-    """Count the operators that delegates took of a model; None where TFLite does not tell.
+class Operator(NamedTuple):
+    """An operator of the model itself, not of what delegates made of it.
+
+    Attributes:
+        number: Its number in the interpreter.
+        name: Its kind.
+        inputs: Numbers of the tensors it reads.
+        outputs: Numbers of the tensors it makes.
+        taken: Whether a delegate computes it.
+    """
+
+    number: int
+    name: str
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    taken: bool
+
+
+def operators(interpreter: Any) -> list[Operator] | None:
+    """Return the operators of a model and which of them delegates took; None where untold.
 
     What a delegate node computes was computed by the operators behind its outputs, back to its
     inputs: these are still listed, and are no longer run. Nodes of every delegate count, so no
@@ -95,7 +113,24 @@ def placement(interpreter: Any) -> Placement | None:
     for node in nodes:
         if node["op_name"] == "DELEGATE":
             taken |= _behind(node, makers)
-    return Placement(len(taken), len(own))
+    return [
+        Operator(
+            node["index"],
+            node["op_name"],
+            tuple(map(int, node["inputs"])),
+            tuple(map(int, node["outputs"])),
+            node["index"] in taken,
+        )
+        for node in own
+    ]
+
+
+def placement(interpreter: Any) -> Placement | None:
+    """Count the operators that delegates took of a model; None where TFLite does not tell."""
+    found = operators(interpreter)
+    if found is None:
+        return None
+    return Placement(sum(each.taken for each in found), len(found))
 
 
 def _behind(node: Mapping[str, Any], makers: Mapping[int, Mapping[str, Any]]) -> set[int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,10 +13,10 @@ from edgert.cli.progress import StatusLine
 
 if TYPE_CHECKING:
     from edgert.coverage.report.baseline import FailOn
-    from edgert.coverage.suites.item import Item
 
 FORMS = ("published", "frozen", "int8-qdq", "static-batch", "rank-4")
-_PREPARE_WITHIN_S = 600.0
+CASE_WITHIN_S = 20.0
+MODEL_WITHIN_S = 300.0
 
 
 class CommandOrModels(click.Group):
@@ -42,12 +41,31 @@ command.add_command(merge, "merge")
 
 
 @command.command()
+@click.argument("models", nargs=-1)
 @click.option("--device", required=True, help="adapter:DEVICE, for example onnxruntime:CPU.")
 @click.option(
     "--suite",
-    type=click.Choice(["onnx"]),
-    required=True,
-    help="onnx: every node case of the onnx package.",
+    type=click.Choice(["onnx", "models"]),
+    help="onnx: every node case of the onnx package; models: the catalog's models that are here, "
+    "or those of --models.",
+)
+@click.option(
+    "--models",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Directory of models for --suite models.",
+)
+@click.option(
+    "--shape",
+    "shapes",
+    multiple=True,
+    help="Sizes for an input that a model leaves open: images=1,3,640,640. Repeatable.",
+)
+@click.option(
+    "--option",
+    "options",
+    multiple=True,
+    help="Option of the provider or delegate: soc_model=69. Repeatable.",
 )
 @click.option(
     "--forms",
@@ -63,9 +81,7 @@ command.add_command(merge, "merge")
     "--timeout",
     "timeout_s",
     type=click.FloatRange(min=0, min_open=True),
-    default=20.0,
-    show_default=True,
-    help="Seconds one case may take.",
+    help="Seconds one case may take (20 if not given), or one model (300).",
 )
 @click.option("--fresh", is_flag=True, help="Do not go on where a run that was ended had come to.")
 @click.option(
@@ -88,47 +104,78 @@ command.add_command(merge, "merge")
 @click.option("--json", "as_json", is_flag=True, help="Print the whole report as JSON.")
 def run(  # noqa: PLR0913  one parameter an option, as click has it
     *,
+    models: tuple[str, ...],
     device: str,
-    suite: str,
+    suite: str | None,
+    folder: Path | None,
+    shapes: tuple[str, ...],
+    options: tuple[str, ...],
     forms: str,
     only: str,
     jobs: int | None,
-    timeout_s: float,
+    timeout_s: float | None,
     fresh: bool,
     report_files: tuple[Path, ...],
     baseline: Path | None,
     fail_on: FailOn | None,
     as_json: bool,
 ) -> None:
-    """Ask a device about every operator: where it ran, and how near its numbers are.
+    """Ask a device about MODELS, or about every operator: where it ran, how near its numbers are.
 
     Each case runs in a child process: one that crashes, hangs or eats memory is that case's result.
-    A run that was ended goes on where it was.
+    A run of a suite that was ended goes on where it was.
     """
     from edgert.cli.coverage_report import deliver, prepare
+    from edgert.cli.coverage_suites import cover_cases, cover_models
     from edgert.coverage.adapters.registry import spec_of
-    from edgert.coverage.run import CaseRun, run_cases
     from edgert.device.memory import available_bytes
+    from edgert.errors import UserError
 
-    del suite  # one today
+    if (suite is None) == (not models):
+        mend = "Name models, or --suite onnx, or --suite models"
+        raise UserError("edgert coverage", "there is nothing, or too much, to ask about", mend)
     delivery = prepare(report_files, baseline, fail_on, as_json=as_json)
     count = jobs or len(os.sched_getaffinity(0))
-    items, versions = _onnx_items(_forms_of(forms), only)
+    spec = spec_of(device, _pairs(options, "--option"), available_bytes().bytes // (2 * count))
     line = StatusLine()
-    found = run_cases(
-        CaseRun(
-            device=device,
-            spec=spec_of(device, {}, available_bytes().bytes // (2 * count)),
-            items=items,
-            versions=versions,
+    if suite == "onnx":
+        found = cover_cases(
+            device,
+            spec,
+            _forms_of(forms),
+            only,
+            line,
             jobs=count,
-            timeout_s=timeout_s,
+            timeout_s=timeout_s or CASE_WITHIN_S,
             fresh=fresh,
-        ),
-        _ticker(line, device),
-    )
+        )
+    else:
+        sizes = {name: _sizes(name, text) for name, text in _pairs(shapes, "--shape").items()}
+        found = cover_models(
+            device, spec, models, folder, sizes, line, timeout_s=timeout_s or MODEL_WITHIN_S
+        )
     line.clear()
     deliver(found, delivery)
+
+
+def _pairs(texts: tuple[str, ...], option: str) -> dict[str, str]:
+    from edgert.errors import UserError
+
+    pairs = dict(text.partition("=")[::2] for text in texts)
+    for name, value in pairs.items():
+        if not name or not value:
+            raise UserError(option, f"{name or value!r} is no NAME=VALUE", "For example: x=1,3,8,8")
+    return pairs
+
+
+def _sizes(name: str, text: str) -> list[int]:
+    from edgert.errors import UserError
+
+    sizes = text.split(",")
+    if not all(size.strip().isdecimal() and int(size) > 0 for size in sizes):
+        mend = "Whole numbers above 0, with commas"
+        raise UserError(f"--shape {name}", f"{text!r} are no sizes", mend)
+    return [int(size) for size in sizes]
 
 
 def _forms_of(text: str) -> list[str]:
@@ -140,32 +187,3 @@ def _forms_of(text: str) -> list[str]:
             mend = f"Forms: {', '.join(FORMS)}, or all"
             raise UserError("--forms", f"there is no form {name!r}", mend)
     return names
-
-
-def _onnx_items(forms: list[str], only: str) -> tuple[list[Item], dict[str, str]]:
-    """Return the cases of the onnx package in some forms, and its version."""
-    from edgert import isolate
-    from edgert.coverage.suites.onnx_cases import read_index
-    from edgert.errors import UserError
-    from edgert.models.cache import cache_root
-
-    found = isolate.call(
-        "edgert.coverage.suites.onnx_cases:prepare",
-        {"folder": str(cache_root() / "coverage"), "forms": forms},
-        _PREPARE_WITHIN_S,
-        "suite onnx",
-    )
-    items = [item for form in forms for item in read_index(found[form])]
-    known = {item.operator for item in items}
-    wanted = {name.strip() for name in only.split(",") if name.strip()} or known
-    if unknown := sorted(wanted - known):
-        fault = f"the suite has no operator {', '.join(unknown)}"
-        raise UserError("--only", fault, "Names as in ONNX: Conv, Gemm, ai.onnx.ml::Scaler")
-    return [item for item in items if item.operator in wanted], {"onnx": found["onnx"]}
-
-
-def _ticker(line: StatusLine, device: str) -> Callable[[int, int], None]:
-    def tick(done: int, total: int) -> None:
-        line.show(f"{device}: {done} of {total} cases")
-
-    return tick

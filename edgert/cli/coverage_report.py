@@ -9,15 +9,20 @@ from pathlib import Path
 
 import msgspec
 
-from edgert.cli.render import show, show_json, table
-from edgert.coverage.record import Case, Report
+from edgert.cli.render import sentences, show, show_json, table
+from edgert.coverage.record import Case, Model, Report
 from edgert.coverage.report.baseline import Change, Comparison, FailOn, against, failures
 from edgert.coverage.report.cells import by_operator
 from edgert.coverage.report.read import read_reports
 from edgert.coverage.report.write import check_path, write
+from edgert.device.memory import in_units
 from edgert.errors import RunError, UserError
 
 _HEADERS = ("OPERATOR", "CASES", "ON DEVICE", "EQUAL", "DIFFERS", "UNSUPPORTED", "OTHER")
+_MODEL_HEADERS = (
+    "MODEL", "PLACEMENT", "NODES", "MACS", "PARTS", "CROSSINGS", "NUMERICS", "MAX ERROR", "WHY",
+)  # fmt: skip
+_REFUSED_HEADERS = ("MODEL", "NOT ON THE DEVICE", "NODES", "MACS", "WHY")
 _MOST_CHANGES = 40
 _MOST_NAMES = 5
 
@@ -69,22 +74,63 @@ def deliver(report: Report, delivery: Delivery) -> None:
     if delivery.as_json:
         show_json(msgspec.to_builtins(report))
     else:
-        said = [table(_HEADERS, _rows(report.cases)), total(report)]
-        show("\n\n".join([*said, *([_changes(comparison)] if comparison else [])]))
+        said = [*_tables(report), total(report), *([_changes(comparison)] if comparison else [])]
+        show("\n\n".join(said))
     if delivery.fail_on is not None:
         _fail(report, comparison, delivery.fail_on)
 
 
 def total(report: Report) -> str:
-    """Return a report in two lines."""
+    """Return a report in a few lines."""
+    found: list[Case | Model] = [*report.cases, *report.models]
     versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
-    evidence = ", ".join(sorted({case.evidence for case in report.cases}))
-    cases, device, equal, differs, unsupported, other = _counts(report.cases)
+    evidence = ", ".join(sorted({each.evidence for each in found}))
+    lines = [f"{report.device} ({versions}); evidence: {evidence or 'none'}"]
+    lines += [_line(report.cases, "cases")] if report.cases else []
+    lines += [_line(report.models, "models")] if report.models else []
+    return "\n".join(lines)
+
+
+def _line(found: Sequence[Case | Model], what: str) -> str:
+    number, device, equal, differs, unsupported, other = _counts(found)
     return (
-        f"{report.device} ({versions}); evidence: {evidence or 'none'}\n"
-        f"{cases} cases: {device} wholly on the device; {equal} equal, {differs} differ, "
-        f"{unsupported} unsupported, {other} failed otherwise"
+        f"{number} {what}: {device} wholly on the device; {equal} equal, {differs} differ, "
+        f"{unsupported} unsupported, {other} failed or not compared"
     )
+
+
+def _tables(report: Report) -> list[str]:
+    tables = [table(_HEADERS, _rows(report.cases))] if report.cases else []
+    if report.models:
+        tables.append(table(_MODEL_HEADERS, map(_model_row, report.models)))
+    refused = [(model.model, each) for model in report.models for each in model.refused]
+    if refused:
+        rows = [
+            (name, each.operator, each.nodes, each.macs, sentences(each.reason, each.mend))
+            for name, each in refused
+        ]
+        tables.append(table(_REFUSED_HEADERS, rows))
+    return tables
+
+
+def _model_row(model: Model) -> tuple[object, ...]:
+    moved = [each.size_bytes for each in model.crossings]
+    known = in_units(sum(size or 0 for size in moved)) if None not in moved else "unknown size"
+    return (
+        model.model,
+        model.placement,
+        _percent(model.share_of_nodes),
+        _percent(model.share_of_macs),
+        "" if model.partitions is None else model.partitions,
+        f"{len(moved)}, {known}" if moved else "",
+        model.numerics,
+        "" if model.max_error is None else f"{model.max_error:.3g}",
+        sentences(model.reason, model.mend),
+    )
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{share:.1%}"
 
 
 def _comparison(report: Report, baseline: Sequence[Report]) -> Comparison:
@@ -107,7 +153,7 @@ def _rows(cases: list[Case]) -> list[tuple[object, ...]]:
     return [(operator, *_counts(each)) for operator, each in by_operator(cases).items()]
 
 
-def _counts(cases: list[Case]) -> tuple[int, int, int, int, int, int]:
+def _counts(cases: Sequence[Case | Model]) -> tuple[int, int, int, int, int, int]:
     where = Counter(case.placement for case in cases)
     how = Counter(case.numerics for case in cases)
     named = how["equal"] + how["differs"] + how["unsupported"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from edgert.cli.profiles import show_profile, show_profiles
-from edgert.cli.render import show, show_json, table
+from edgert.cli.render import sentences, show, show_json, table
 
 if TYPE_CHECKING:
     from edgert.backends.survey import DeviceState, Runtime
@@ -86,7 +86,7 @@ def _device_rows(found: Inventory) -> Iterator[tuple[str, ...]]:
 
     for runtime in found.runtimes:
         if isinstance(runtime, MissingRuntime):
-            yield runtime.name, "no", "", "", _why(runtime.missing, runtime.mend)
+            yield runtime.name, "no", "", "", sentences(runtime.missing, runtime.mend)
             continue
         for device in runtime.devices:
             yield _device_row(runtime, device, found.cpu)
@@ -96,19 +96,15 @@ def _device_row(runtime: Runtime, device: DeviceState, cpu: Cpu) -> tuple[str, .
     usable = "emulated" if device.emulated else _yes_or_no(device.usable)
     name = device.name or (cpu.model if device.device == "CPU" else "")
     version = f"{runtime.version}, driver {device.driver}" if device.driver else runtime.version
-    why = _why(device.reason, device.mend)
+    why = sentences(device.reason, device.mend)
     return f"{runtime.name}:{device.device}", usable, name, version, why
 
 
 def _accelerator_row(each: Finding) -> tuple[str, ...]:
     driver = f"{each.driver or 'unknown'} {each.driver_version}".rstrip()
-    why = _why(each.reason, each.mend)
+    why = sentences(each.reason, each.mend)
     return each.kind, each.node or "none", driver, _yes_or_no(each.usable), ", ".join(each.by), why
 
 
 def _yes_or_no(usable: bool | None) -> str:  # noqa: FBT001  it is the whole of what is asked
     return "unknown" if usable is None else "yes" if usable else "no"
-
-
-def _why(reason: str, mend: str) -> str:
-    return " ".join(f"{said.rstrip('.')}." for said in (reason, mend) if said)

@@ -31,6 +31,11 @@ def show_json(value: Any) -> None:
     show(json.dumps(value, indent=2, ensure_ascii=False))
 
 
+def sentences(*said: str) -> str:
+    """Return texts as sentences one after another, empty ones left out."""
+    return " ".join(f"{text.rstrip('.')}." for text in said if text)
+
+
 def table(headers: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Return rows under headers in aligned columns; numbers stand to the right.
 

@@ -102,8 +102,8 @@ def case_of(item: Item, facts: Facts, reply: Reply) -> Case:
         numerics=numerics,
         evidence=facts.evidence,
         reason=reason,
-        max_error=_rounded(difference.max_error),
-        mean_error=_rounded(difference.mean_error),
+        max_error=rounded(difference.max_error),
+        mean_error=rounded(difference.mean_error),
         latency_ms=answer.latency_ms,
     )
 
@@ -128,6 +128,6 @@ def _ask_of(item: Item) -> Ask:
     return Ask(work=item.work, expected=item.expected, rtol=item.rtol, atol=item.atol)
 
 
-def _rounded(error: float | None) -> float | None:
+def rounded(error: float | None) -> float | None:
     """Return an error to four digits: the last ones differ from run to run on some devices."""
     return None if error is None else float(f"{error:.4g}")

@@ -50,7 +50,7 @@ def inspect(
     return {
         "inputs": msgspec.to_builtins(inputs),
         "outputs": msgspec.to_builtins(outputs),
-        "operators": dict(sorted(Counter(map(_kind, nodes)).items())),
+        "operators": dict(sorted(Counter(map(kind_of, nodes)).items())),
         "parameters": _count_parameters(model.graph, nodes),
         "macs": macs,
         "notes": [*notes, *without_rank(model)],
@@ -59,7 +59,8 @@ def inspect(
     }
 
 
-def _kind(node: Any) -> str:
+def kind_of(node: Any) -> str:
+    """Return the operator of a node, with its domain where that is not ONNX's own."""
     if node.domain in ("", "ai.onnx"):
         return str(node.op_type)
     return f"{node.domain}::{node.op_type}"
@@ -93,21 +94,31 @@ def _count_parameters(graph: Any, nodes: list[Any]) -> int:
 def _count_macs(model: Any, still_open: str) -> tuple[int | None, list[str]]:
     """Count the MACs of the main graph; None, with the reason, where a shape is not known."""
     shapes = shapes_of(model)
-    kinds = {_kind(node) for node in _nodes(model.graph)}
+    kinds = {kind_of(node) for node in _nodes(model.graph)}
     notes = [f"the MACs of {kind} are not counted" for kind in sorted(kinds & UNCOUNTED)]
     inner = [node for one in model.graph.node for g in _inner_graphs(one) for node in _nodes(g)]
-    if any(_kind(node) in _MACS for node in inner):
+    if any(kind_of(node) in _MACS for node in inner):
         notes.append("the MACs inside If, Loop and Scan are not counted")
     total = 0
-    for node in model.graph.node:
-        counter = _MACS.get(_kind(node))
-        if counter is None:
-            continue
-        macs = counter(node, shapes)
+    for node, macs in zip(model.graph.node, node_macs(model, shapes), strict=True):
         if macs is None:
             return None, [*notes, still_open or _inner_open(node)]
         total += macs
     return total, notes
+
+
+def node_macs(model: Any, shapes: Mapping[str, Dims]) -> list[int | None]:
+    """Return the multiply-accumulates of each node of the main graph, None where not known.
+
+    Args:
+        model: ``onnx.ModelProto``.
+        shapes: As ``shapes_of`` gives them.
+    """
+    counters = (_MACS.get(kind_of(node)) for node in model.graph.node)
+    return [
+        counter(node, shapes) if counter else 0
+        for node, counter in zip(model.graph.node, counters, strict=True)
+    ]
 
 
 def _inner_open(node: Any) -> str:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import onnxruntime as ort
 
+from edgert.backends import onnxruntime_providers as providers
 from edgert.coverage.adapter import Answer, Facts, Work
 from edgert.coverage.adapters.onnxruntime_values import known_inputs, runner
+from edgert.coverage.adapters.timing import median_ms
 from edgert.coverage.placement import placement_of
-from edgert.coverage.record import Node, Placement
+from edgert.coverage.record import Evidence, Node, Placement
 from edgert.coverage.values import Value, Values, load
+from edgert.errors import DeviceError
 
-_SUFFIX = "ExecutionProvider"
-_CPU = f"CPU{_SUFFIX}"
 _QUIET = 4  # every error is raised too
 # What it says where an operator, in this version or for these types, has no implementation.
 _UNSUPPORTED = (
@@ -39,26 +38,32 @@ class OnnxRuntimeAdapter:
     """
 
     def __init__(self, device: str, options: dict[str, Any]) -> None:
-        wanted = device.lower().removesuffix(_SUFFIX.lower())
-        here = {name.removesuffix(_SUFFIX).lower(): name for name in ort.get_available_providers()}
-        self._device = device
-        self._provider = here.get(wanted, "")
-        self._options = {key: str(value) for key, value in options.items()}
-        self._here = [name.removesuffix(_SUFFIX) for name in here.values()]
+        given = dict(options)
+        library = str(given.pop("provider_library", ""))
+        self._options = {key: str(value) for key, value in given.items()}
+        self._provider: providers.Provider | None = None
+        try:
+            self._provider = providers.find(device, f"onnxruntime:{device}", library)
+        except DeviceError as error:
+            self._absent = error.faults[0]
 
     def facts(self) -> Facts:
-        """Say whether the provider is in this build; whether it takes a node is for ``ask``."""
+        """Say whether the provider is here; whether it takes a node is for ``ask``."""
         versions = {"onnxruntime": ort.__version__}
-        if not self._provider:
+        if self._provider is None:
             return Facts(
                 evidence="unavailable",
                 versions=versions,
                 formats=("onnx",),
                 computes=False,
-                reason=f"there is no execution provider '{self._device}' in this build",
-                mend=f"It has: {', '.join(self._here)}",
+                reason=self._absent.fault,
+                mend=self._absent.mend,
             )
-        return Facts(evidence="hardware", versions=versions, formats=("onnx",), computes=True)
+        if self._provider.version:
+            name, _, version = self._provider.version.partition(" ")
+            versions[name] = version
+        evidence: Evidence = "vendor-emulator" if self._provider.is_emulated else "hardware"
+        return Facts(evidence=evidence, versions=versions, formats=("onnx",), computes=True)
 
     def ask(self, work: Work) -> tuple[Answer, Values]:
         """Make a session, read back where its nodes went, and run it."""
@@ -83,14 +88,18 @@ class OnnxRuntimeAdapter:
         # Nodes that the optimiser folds away could not be placed.
         options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
         options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
-        providers = [(self._provider, self._options)]
-        if self._provider != _CPU:
-            providers.append((_CPU, {}))  # what the device refuses must run for the rest to run
-        return ort.InferenceSession(path, options, providers=providers, enable_fallback=0)
+        provider = self._here()
+        # What the device refuses goes to the CPU, which ONNX Runtime adds: the rest must run.
+        return provider.session(path, options, provider.options(self._options, exact=True))
+
+    def _here(self) -> providers.Provider:
+        if self._provider is None:
+            raise AssertionError("facts() said that it is unavailable")
+        return self._provider
 
     def _nodes(self, session: Any) -> list[Node]:
         def where(provider: str) -> Placement:
-            return "device" if provider == self._provider else "cpu"
+            return "device" if provider == self._here().name else "cpu"
 
         return [
             Node(
@@ -103,16 +112,11 @@ class OnnxRuntimeAdapter:
         ]
 
 
-def _run(session: Any, inputs: Values, runs: int) -> tuple[dict[str, Value], float]:
+def _run(session: Any, inputs: Values, runs: int) -> tuple[dict[str, Value], float | None]:
     given = known_inputs(session, inputs)
     run = runner(session)
     outputs: dict[str, Value] = run(given)
-    times_s = []
-    for _ in range(runs):
-        start_s = time.perf_counter()
-        run(given)
-        times_s.append(time.perf_counter() - start_s)
-    return outputs, round(median(times_s) * 1e3, 4)
+    return outputs, median_ms(lambda: run(given), runs)
 
 
 def _short(said: str) -> str:

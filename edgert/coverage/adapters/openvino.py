@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-import time
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import numpy as np
@@ -13,6 +11,7 @@ import openvino as ov
 
 from edgert.coverage.adapter import Answer, Facts, Work
 from edgert.coverage.adapters.bits import STRANGE, pack, unpack
+from edgert.coverage.adapters.timing import median_ms
 from edgert.coverage.placement import placement_of
 from edgert.coverage.record import Node
 from edgert.coverage.values import Value, Values, load
@@ -107,25 +106,22 @@ class OpenVinoAdapter:
         ]
 
 
-def _run(compiled: Any, inputs: Values, runs: int) -> tuple[dict[str, Value], float]:
+def _run(compiled: Any, inputs: Values, runs: int) -> tuple[dict[str, Value], float | None]:
     request = compiled.create_infer_request()
     given = _tensors(compiled, inputs)
     request.infer(given)
     outputs: dict[str, Value] = {
         name: _array_of(request.get_output_tensor(number))
         for number, output in enumerate(compiled.outputs)
-        for name in output.names  # of outputs that turned out to be the same tensor, all
+        for name in map(_plain, output.names)  # of outputs that are the same tensor, all
     }
-    times_s = []
-    for _ in range(runs):
-        start_s = time.perf_counter()
-        request.infer(given)
-        times_s.append(time.perf_counter() - start_s)
-    return outputs, round(median(times_s) * 1e3, 4)
+    return outputs, median_ms(lambda: request.infer(given), runs)
 
 
 def _tensors(compiled: Any, inputs: Values) -> dict[int, Any]:
-    known = {name: number for number, port in enumerate(compiled.inputs) for name in port.names}
+    known = {
+        _plain(name): number for number, port in enumerate(compiled.inputs) for name in port.names
+    }
     given = {}
     for name, value in inputs.items():
         if name in known:
@@ -134,6 +130,11 @@ def _tensors(compiled: Any, inputs: Values) -> dict[int, Any]:
                 raise TypeError(msg)
             given[known[name]] = _tensor_of(value)
     return given
+
+
+def _plain(name: str) -> str:
+    """Return a name without TensorFlow's number of the output, as all runtimes here call it."""
+    return name.removesuffix(":0")
 
 
 def _tensor_of(array: Any) -> Any:

@@ -12,6 +12,7 @@ GROUP = "edgert.coverage_adapters"
 ADAPTERS = {
     "onnxruntime": "edgert.coverage.adapters.onnxruntime:OnnxRuntimeAdapter",
     "openvino": "edgert.coverage.adapters.openvino:OpenVinoAdapter",
+    "tflite": "edgert.coverage.adapters.tflite:TfliteAdapter",
 }
 
 

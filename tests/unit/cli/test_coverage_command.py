@@ -87,11 +87,11 @@ def test_a_killed_run_goes_on_where_it_was(places: dict[str, str]) -> None:
         (
             ("--device", "nowhere:CPU"),
             "device: there is no adapter 'nowhere'. "
-            "One of: onnxruntime, openvino; for example onnxruntime:CPU.\n",
+            "One of: onnxruntime, openvino, tflite; for example onnxruntime:CPU.\n",
         ),
         (
             ("--device", "onnxruntime:QNN"),
-            "device onnxruntime:QNN: there is no execution provider 'QNN' in this build. ",
+            "device onnxruntime:QNN: there is no execution provider 'QNN' here. ",
         ),
         (("--device", "onnxruntime"), "device: 'onnxruntime' names no device. "),
         (

@@ -1,0 +1,103 @@
+"""An ONNX model made ready to be asked about: static, every node with a name; and its graph.
+
+Runs in a child: the file is a stranger's.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import onnx
+
+from edgert.coverage.graph import Graph, GraphNode
+from edgert.errors import ModelError
+from edgert.models.inspect_onnx import kind_of, node_macs
+from edgert.models.onnx_shapes import dtype_of, read_model, shapes_of
+from edgert.tensor import DTYPES
+
+
+def make_ready(
+    path: str, shapes: dict[str, list[int]], resizable: list[str], target: str
+) -> dict[str, Any]:
+    """Write a copy with ``shapes`` fixed and unique node names; return its path and its graph.
+
+    A model with weights in files of their own is left where it is: they may be gigabytes.
+
+    Args:
+        path: The model.
+        shapes: Sizes for inputs that it leaves open.
+        resizable: Inputs that are open whatever sizes the file declares.
+        target: The copy.
+
+    Raises:
+        ModelError: It is damaged, or ``shapes`` do not fit.
+    """
+    model = read_model(path, shapes, resizable)
+    if _check_weights(model, Path(path)):
+        if shapes:
+            fault = "it has weights in files of their own, and sizes that have to be fixed"
+            mend = "Fix them in the file: python -m onnxruntime.tools.make_dynamic_shape_fixed"
+            raise ModelError(f"model '{Path(path).name}'", fault, mend)
+        target = path
+    else:
+        _name_nodes(model)
+        onnx.save(model, target)
+    return {"path": target, "graph": msgspec.to_builtins(graph_of(model))}
+
+
+def _name_nodes(model: Any) -> None:
+    taken: set[str] = set()
+    for number, node in enumerate(model.graph.node):
+        if not node.name or node.name in taken:
+            node.name = f"{node.op_type}#{number}"
+        taken.add(node.name)
+
+
+def graph_of(model: Any) -> Graph:
+    """Return the graph of a model whose nodes have unique names."""
+    shapes = shapes_of(model)
+    weights = {tensor.name for tensor in model.graph.initializer}
+    macs = node_macs(model, shapes)
+    nodes = [
+        GraphNode(
+            name=node.name,
+            operator=kind_of(node),
+            inputs=tuple(name for name in node.input if name and name not in weights),
+            outputs=tuple(filter(None, node.output)),
+            macs=count,
+        )
+        for node, count in zip(model.graph.node, macs, strict=True)
+    ]
+    return Graph(nodes=nodes, sizes=_sizes(model, shapes))
+
+
+def _sizes(model: Any, shapes: Any) -> dict[str, int]:
+    values = (*model.graph.input, *model.graph.value_info, *model.graph.output)
+    sizes = {}
+    for value in values:
+        dims = shapes.get(value.name)
+        dtype = DTYPES.get(dtype_of(value.type.tensor_type.elem_type))
+        if dims is not None and None not in dims and dtype is not None:
+            sizes[value.name] = prod(dims) * np.dtype(dtype).itemsize
+    return sizes
+
+
+def _check_weights(model: Any, path: Path) -> bool:
+    """Return whether weights lie in files beside the model.
+
+    Raises:
+        ModelError: Such a file is not there, or is outside the model's folder.
+    """
+    folder = path.resolve().parent
+    entries = [entry for tensor in model.graph.initializer for entry in tensor.external_data]
+    names = {entry.value for entry in entries if entry.key == "location"}
+    for name in sorted(names):
+        source = (folder / name).resolve()
+        if not source.is_relative_to(folder) or not source.is_file():
+            fault = f"its weights '{name}' are not beside it"
+            raise ModelError(f"model '{path.name}'", fault, "Fetch every file of the model")
+    return bool(names)
