@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import logging
 import math
-import os
 from pathlib import Path
 
 import click
-import msgspec
 
 from edgert.cli.options import log_options, pipeline_options, profile_option
 from edgert.cli.plan import render_profile
 from edgert.cli.planning import plan_file, say
 from edgert.cli.progress import StatusLine, run_ticker
 from edgert.cli.summary import render_summary
-from edgert.errors import ResourceError
+from edgert.cli.summary_file import require_own_file, require_writable, write_summary
 from edgert.profiles.apply import ProfileUse
 from edgert.runtime.run import RunOptions
-from edgert.runtime.summary import Summary
 
 
 @click.command()
@@ -67,8 +64,10 @@ def command(  # noqa: PLR0913  one parameter an option, as click has it
     for handler in logging.getLogger().handlers:
         handler.addFilter(line.make_way)
     if summary_file:
-        _require_writable(summary_file)
+        require_writable(summary_file)
     pipeline = plan_file(file, variables, settings, pull=True, line=line, profile=profile)
+    if summary_file:
+        require_own_file(summary_file, file, pipeline.plan)
     _tell_profile(pipeline.plan.profile)
     options = RunOptions(
         max_frames=max_frames or 0,
@@ -83,7 +82,7 @@ def command(  # noqa: PLR0913  one parameter an option, as click has it
     if not quiet and outcome.summary.frames["read"]:
         say(render_summary(outcome.summary))
     if summary_file:
-        _write(summary_file, outcome.summary)
+        write_summary(summary_file, outcome.summary)
     for error in outcome.errors:
         say(str(error))
     context.exit(outcome.exit_code)
@@ -94,21 +93,3 @@ def _tell_profile(profile: ProfileUse | None) -> None:
     if profile is not None and profile.given:
         for line in render_profile(profile):
             say(line)
-
-
-def _require_writable(path: Path) -> None:
-    folder = path.absolute().parent
-    if not folder.is_dir():
-        raise ResourceError("--summary", f"folder '{folder}' is not there", "Make it first")
-    if not os.access(path if path.exists() else folder, os.W_OK):
-        raise ResourceError(f"--summary '{path}'", "must not be written", "Give another path")
-
-
-def _write(path: Path, summary: Summary) -> None:
-    encoded = msgspec.json.format(msgspec.json.encode(summary), indent=2)
-    try:
-        path.write_bytes(encoded + b"\n")
-    except OSError as error:
-        raise ResourceError(
-            f"--summary '{path}'", f"cannot be written ({error.strerror})", "Give another path"
-        ) from error

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,9 +50,19 @@ def read_yaml(path: Path, what: str) -> YamlFile:
 
 def _bytes(path: Path, what: str) -> bytes:
     try:
-        with path.open("rb") as file:
+        with open(path, "rb", opener=_open_at_once) as file:  # noqa: PTH123  for its opener
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise _fault(path, "it is a pipe or a device", f"Write the {what} to a file")
             return file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        fault = f"it cannot be read: {reason}"
-        raise PipelineError([Fault("the file", fault, f"Give a {what} file", str(path))]) from None
+        raise _fault(path, f"it cannot be read: {reason}", f"Give a {what} file") from None
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    """Open a file; a FIFO that nobody writes to does not hold us up."""
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
+def _fault(path: Path, fault: str, mend: str) -> PipelineError:
+    return PipelineError([Fault("the file", fault, mend, str(path))])

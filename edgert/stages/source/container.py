@@ -15,8 +15,13 @@ from av.video.stream import VideoStream
 
 from edgert.errors import MediaError
 
-# libavformat may follow playlists and chained protocols out of a hostile file: files only.
-OPEN_OPTIONS = {"protocol_whitelist": "file"}
+# What names other files and plays those: a playlist is small text that anybody can send.
+PLAYLISTS = frozenset(("concat", "dash", "hls", "imf", "sdp", "vobsub", "webm_dash_manifest"))
+# libavformat may follow playlists and chained protocols out of a hostile file: this one file only.
+OPEN_OPTIONS = {
+    "protocol_whitelist": "file",
+    "format_whitelist": ",".join(sorted(av.formats_available - PLAYLISTS)),
+}
 # Demuxers that take nearly anything for a picture: text art, and single images.
 NOT_VIDEO = ("tty", "image2", "_pipe", "bin", "xbin", "idf", "adf")
 EBML_ID = b"\x1a\x45\xdf\xa3"
@@ -36,6 +41,12 @@ def open_video(path: str, place: str) -> tuple[InputContainer, VideoStream]:
     except av.error.PermissionError as error:
         raise MediaError(
             place, "must not be read by this user", "let it be read, or give another"
+        ) from error
+    except av.error.ArgumentError as error:
+        raise MediaError(
+            place,
+            "is not a video, or a playlist that names others",
+            "give a video file",
         ) from error
     except FFmpegError as error:
         raise MediaError(

@@ -25,8 +25,10 @@ def find_images(path: Path, place: str, *, recursive: bool) -> list[Path]:
         if not found and not recursive:
             mend += ", or set `recursive: true` for those in folders below"
         return _some(found, f"{place}, directory '{path}'", "holds no images", mend)
-    if path.exists():
+    if path.is_file():
         return [path]
+    if path.exists():  # a FIFO would be waited for until somebody writes to it
+        raise MediaError(f"{place}, '{path}'", "is not a regular file", "give an image")
     if glob.has_magic(str(path)):
         matches = [Path(one) for one in glob.glob(str(path), recursive=recursive)]  # noqa: PTH207
         found = [file for file in matches if file.is_file()]

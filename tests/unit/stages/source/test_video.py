@@ -464,3 +464,20 @@ def test_a_slot_too_small_loses_the_frame_instead_of_half_of_it(tmp_path: Path) 
         with pytest.raises(FrameLostError, match="its slot has"):
             run.stage.write({"image": small.outputs["image"].loan})  # type: ignore[attr-defined]
         assert run.grab() is not None
+
+
+PLAYLISTS = {
+    "l.ffconcat": "ffconcat version 1.0\nfile other.mp4\n",
+    "l.m3u8": "#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\nother.mp4\n#EXT-X-ENDLIST\n",
+}
+
+
+@pytest.mark.parametrize("name", PLAYLISTS)
+def test_a_playlist_does_not_lead_to_other_files(tmp_path: Path, name: str) -> None:
+    make_video(tmp_path / "other.mp4", codec="mpeg4")
+    (tmp_path / name).write_text(PLAYLISTS[name])
+    with (
+        pytest.raises(MediaError, match="or a playlist that names others"),
+        playing(tmp_path / name),
+    ):
+        pass
