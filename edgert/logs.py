@@ -1,4 +1,7 @@
-"""Log lines on standard error, the same from every process: short text, or one JSON object each."""
+"""Log lines, the same from every process: short text or JSON on standard error, or the journal.
+
+``auto`` is the journal where standard error leads there, as in a service of systemd, and else text.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,10 @@ import sys
 import time
 from typing import Any, TextIO
 
+from edgert import journal
+
 LEVELS = ("debug", "info", "warning", "error")
-FORMATS = ("text", "json")
+FORMATS = ("auto", "text", "json", "journal")
 
 _ROOT = "edgert"
 _PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
@@ -38,14 +43,48 @@ class JsonFormatter(logging.Formatter):
             "logger": _short(record.name),
             "message": record.getMessage(),
         }
-        line |= {name: value for name, value in vars(record).items() if name not in _PLAIN}
+        line |= extras(record)
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
         return json.dumps(line, ensure_ascii=False, default=str)
 
 
+class JournalHandler(logging.Handler):
+    """Records with their priority, and what ``extra=`` gave as fields (``EDGERT_STAGE=camera``).
+
+    Where the journal is not there they go to standard error.
+    """
+
+    def __init__(self, address: str = journal.ADDRESS) -> None:
+        super().__init__()
+        self._journal = journal.Journal(address)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Send one record."""
+        text = f"{_short(record.name)}: {self.format(record)}"
+        fields: dict[str, str | int] = {
+            "MESSAGE": text,
+            "PRIORITY": journal.priority(record.levelno),
+            "SYSLOG_IDENTIFIER": _ROOT,
+            "LOGGER": record.name,
+        }
+        given = {f"{_ROOT}_{name}".upper(): str(value) for name, value in extras(record).items()}
+        if not self._journal.send(given | fields):
+            sys.stderr.write(f"{journal.marked(text, record.levelno)}\n")
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._journal.close()
+        super().close()
+
+
+def extras(record: logging.LogRecord) -> dict[str, Any]:
+    """Return what ``extra=`` gave."""
+    return {name: value for name, value in vars(record).items() if name not in _PLAIN}
+
+
 def set_up(level: str = "info", style: str = "text", stream: TextIO | None = None) -> None:
-    """Send log lines to standard error; called once in each process, replaces what was there.
+    """Send log lines where they belong; called once in each process, replaces what was there.
 
     Libraries are heard from WARNING on, whatever ``level`` is.
 
@@ -54,10 +93,17 @@ def set_up(level: str = "info", style: str = "text", stream: TextIO | None = Non
         style: One of ``FORMATS``.
         stream: Where the lines go; None stands for standard error.
     """
-    handler = logging.StreamHandler(stream or sys.stderr)
-    handler.setFormatter(JsonFormatter() if style == "json" else TextFormatter())
+    if style == "auto":
+        style = "journal" if stream is None and journal.leads_there() else "text"
+    handler = JournalHandler() if style == "journal" else _stream_handler(style, stream)
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.getLogger(_ROOT).setLevel(level.upper())
+
+
+def _stream_handler(style: str, stream: TextIO | None) -> logging.Handler:
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter(JsonFormatter() if style == "json" else TextFormatter())
+    return handler
 
 
 def _short(name: str) -> str:

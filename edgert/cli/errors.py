@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import select
 import sys
@@ -9,6 +10,7 @@ import traceback
 
 import click
 
+from edgert import journal
 from edgert.errors import EXIT_BUG, EdgertError
 from edgert.version import __version__
 
@@ -22,7 +24,9 @@ def tell(error: BaseException) -> int:
         case SystemExit():
             raise error
         case EdgertError():
-            click.echo(str(error), err=True)
+            text = str(error)
+            in_journal = journal.leads_there()
+            click.echo(journal.marked(text, logging.ERROR) if in_journal else text, err=True)
             return error.exit_code
         case click.ClickException():
             error.show()

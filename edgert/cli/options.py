@@ -76,9 +76,9 @@ def log_options(function: Function) -> Function:
     @click.option(
         "--log-format",
         type=click.Choice(logs.FORMATS),
-        default="text",
+        default="auto",
         show_default=True,
-        help="How log lines look on standard error.",
+        help="How log lines look; auto: fields of the journal in a service, else text.",
     )
     @functools.wraps(function)
     def command(log_level: str, log_format: str, **rest: Any) -> Any:

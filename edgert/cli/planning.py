@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
 
+from edgert import journal
 from edgert.api import Pipeline
 from edgert.cli.progress import StatusLine, pull_ticker
 from edgert.models.reader import Models
+from edgert.runtime.notify import Notifier
 
 
-def say(text: str) -> None:
-    """Say something to a person, on standard error."""
-    click.echo(text, err=True)
+def say(text: str, level: int = logging.INFO) -> None:
+    """Say something to a person, on standard error; the level counts where that is the journal."""
+    click.echo(journal.marked(text, level) if journal.leads_there() else text, err=True)
 
 
 def plan_file(
@@ -25,17 +28,20 @@ def plan_file(
     pull: bool,
     line: StatusLine,
     profile: str | None = None,
+    notifier: Notifier | None = None,
 ) -> Pipeline:
     """Load, check and plan a file; pull its models where ``pull`` is set.
+
+    What is pulled is shown on ``line`` and told to ``notifier``.
 
     Raises:
         EdgertError: Whatever is wrong with it.
     """
-    reader = Models(file.parent, pull=pull, on_progress=pull_ticker(line, say))
+    reader = Models(file.parent, pull=pull, on_progress=pull_ticker(line, say, notifier))
     pipeline = Pipeline.load(
         file, variables=variables, settings=settings, models=reader, profile=profile
     )
     line.clear()
     for warning in pipeline.warnings:
-        say(f"warning: {warning}")
+        say(f"warning: {warning}", logging.WARNING)
     return pipeline

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import TextIO
 
+from edgert.runtime.notify import Notifier
 from edgert.runtime.run import Progress
 
 _CLEAR = "\r\x1b[2K"
@@ -60,7 +61,9 @@ def run_ticker(line: StatusLine, name: str) -> Callable[[Progress], None]:
     return tick
 
 
-def pull_ticker(line: StatusLine, tell: Callable[[str], None]) -> Callable[[str, int, int], None]:
+def pull_ticker(
+    line: StatusLine, tell: Callable[[str], None], notifier: Notifier | None = None
+) -> Callable[[str, int, int], None]:
     """Return what says that something is pulled: once in words, then as a share on the line."""
     told: set[str] = set()
 
@@ -69,6 +72,8 @@ def pull_ticker(line: StatusLine, tell: Callable[[str], None]) -> Callable[[str,
             told.add(name)
             line.clear()
             tell(f"pulling {name}")
+        if notifier:
+            notifier.pulling(name)
         if total:
             line.show(f"pulling {name}: {done / total:.0%} of {total / 1e6:.1f} MB")
 

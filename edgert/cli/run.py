@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import logging
 import math
 from pathlib import Path
@@ -15,7 +16,8 @@ from edgert.cli.progress import StatusLine, run_ticker
 from edgert.cli.summary import render_summary
 from edgert.cli.summary_file import require_own_file, require_writable, write_summary
 from edgert.profiles.apply import ProfileUse
-from edgert.runtime.run import RunOptions
+from edgert.runtime import notify
+from edgert.runtime.run import OnTick, RunOptions
 
 
 @click.command()
@@ -60,12 +62,17 @@ def command(  # noqa: PLR0913  one parameter an option, as click has it
     if duration is not None and not math.isfinite(duration):
         raise click.BadParameter("it is not a number of seconds", param_hint="--duration")
     quiet = log_format == "json"
+    notifier = notify.from_environment()
+    if notifier:
+        faulthandler.enable()  # the watchdog ends this process by SIGABRT: then it says where it is
     line = StatusLine(wanted=not no_progress and not quiet)
     for handler in logging.getLogger().handlers:
         handler.addFilter(line.make_way)
     if summary_file:
         require_writable(summary_file)
-    pipeline = plan_file(file, variables, settings, pull=True, line=line, profile=profile)
+    pipeline = plan_file(
+        file, variables, settings, pull=True, line=line, profile=profile, notifier=notifier
+    )
     if summary_file:
         require_own_file(summary_file, file, pipeline.plan)
     _tell_profile(pipeline.plan.profile)
@@ -75,17 +82,24 @@ def command(  # noqa: PLR0913  one parameter an option, as click has it
         stop_timeout_s=stop_timeout,
         log_level=log_level,
     )
-    outcome = pipeline.run_to_outcome(
-        options, run_ticker(line, pipeline.plan.name) if line.is_shown else None
-    )
+    outcome = pipeline.run_to_outcome(options, _ticker(line, pipeline.plan.name, notifier))
     line.clear()
+    if notifier:
+        notifier.ended(str(outcome.errors[0]) if outcome.errors else "ended")
     if not quiet and outcome.summary.frames["read"]:
         say(render_summary(outcome.summary))
     if summary_file:
         write_summary(summary_file, outcome.summary)
     for error in outcome.errors:
-        say(str(error))
+        say(str(error), logging.ERROR)
     context.exit(outcome.exit_code)
+
+
+def _ticker(line: StatusLine, name: str, notifier: notify.Notifier | None) -> OnTick | None:
+    """Return who is told of a run's progress: the service manager, a terminal, or nobody."""
+    if notifier:
+        return notifier.tick
+    return run_ticker(line, name) if line.is_shown else None
 
 
 def _tell_profile(profile: ProfileUse | None) -> None:

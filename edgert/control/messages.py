@@ -99,12 +99,14 @@ class Log(msgspec.Struct, tag="log", frozen=True):
         logger: Name of the logger.
         level: Level by number.
         message: The formatted message.
+        fields: What ``extra=`` gave.
     """
 
     worker: str
     logger: str
     level: int
     message: str
+    fields: dict[str, str | int] = {}
 
 
 ToSupervisor = Ready | Trying | InputFault | Failed | Finished | Log

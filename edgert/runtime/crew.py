@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from edgert.control.messages import Failed, SaidFault, Trying
+from edgert.control.messages import Failed, Log, SaidFault, Trying
 from edgert.errors import (
     EXIT_BUG,
     EXIT_RUN_FAILED,
@@ -109,6 +109,12 @@ class Member:
         self.reports = reports
         self.trying = None
         self.try_by_s = 0.0
+
+    def log_fields(self, message: Log) -> dict[str, str | int]:
+        """Return what is known of a record beside its text: worker, stage, and what it brought."""
+        stage = message.logger.removeprefix("edgert.")
+        known = {"stage": stage} if stage in self.plan.stage_names else {}
+        return {"worker": message.worker, **known, **message.fields}
 
     def begin_again(self, now_s: float) -> None:
         """Note that it is started again."""

@@ -213,6 +213,7 @@ class Node:
             context.streams[stream],
             sequence,
             why,
+            extra={"stream": context.streams[stream], "frame": sequence},
         )
 
 

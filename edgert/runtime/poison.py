@@ -99,6 +99,7 @@ class Poison:
         log.error(
             "stage '%s': stream '%s': frame %d has ended its process twice: set aside, lost%s",
             stage.name, name, sequence, f"; kept as {', '.join(map(str, kept))}" if kept else "",
+            extra={"stage": stage.name, "stream": name, "frame": sequence},
         )  # fmt: skip
 
     def _keep(self, name: str, held: _Held) -> Path | None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from edgert.errors import EXIT_BUG, EXIT_DONE, EdgertError, RunError
 from edgert.plan.structs import Plan
 from edgert.runtime.accounts import close_accounts, total_counts
+from edgert.runtime.health import Health
 from edgert.runtime.memory import pss_by_process
 from edgert.runtime.order import RunOptions as RunOptions  # noqa: PLC0414  exported
 from edgert.runtime.signals import SignalWatch
@@ -33,6 +34,7 @@ class Progress:
         fps: Frames/s since the first result.
         elapsed_s: Seconds since START.
         restarts: How often workers were started again.
+        stuck: What keeps it from going on, where that is beyond the supervisor's help.
     """
 
     phase: str
@@ -40,6 +42,7 @@ class Progress:
     fps: float
     elapsed_s: float
     restarts: int = 0
+    stuck: str = ""
 
 
 OnTick = Callable[[Progress], None]
@@ -68,6 +71,7 @@ class Run:
         self._supervisor = Supervisor(plan, options)
         self._pss: dict[str, float] = {}
         self._draining = False
+        self._health = Health()
         self.watch = self._supervisor.watch
 
     @property
@@ -96,6 +100,7 @@ class Run:
     def progress(self) -> Progress:
         """Return where the run stands."""
         supervisor = self._supervisor
+        members = supervisor.members.values()
         started = supervisor.started_s
         phase = "draining" if self._draining else "running" if started else "starting"
         return Progress(
@@ -103,7 +108,8 @@ class Run:
             total_counts(supervisor.ledger, self._plan.streams),
             rate(self._plan, supervisor.ledger),
             time.monotonic() - started if started else 0.0,
-            sum(member.restarts for member in supervisor.members.values()),
+            sum(member.restarts for member in members),
+            self._health.why_stuck(members, time.monotonic()),
         )
 
     def finish(self) -> Outcome:

@@ -240,7 +240,8 @@ class Supervisor:
         self._channel.send(self.members[message.worker].identity, Go())
 
     def _on_log(self, message: Log) -> None:
-        logging.getLogger(message.logger).log(message.level, "%s", message.message)
+        fields = self.members[message.worker].log_fields(message)
+        logging.getLogger(message.logger).log(message.level, "%s", message.message, extra=fields)
 
     def _on_finished(self, message: Finished) -> None:
         self.members[message.worker].state = crew.FINISHED

@@ -32,6 +32,7 @@ from edgert.control.messages import (
 from edgert.device.cores import pin
 from edgert.device.scheduling import work_in_batches
 from edgert.errors import EXIT_BUG, EXIT_DONE, EdgertError, ResourceError, UserError
+from edgert.logs import extras
 from edgert.plan.opening import Before, make_stage
 from edgert.plan.structs import StagePlan, WorkerOrder
 from edgert.processes import give_memory_back
@@ -62,7 +63,11 @@ class _ToSupervisor(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Send one record, with the traceback that it may have."""
         text = self.format(record)
-        self._channel.send(Log(self._worker, record.name, record.levelno, text))
+        fields = {
+            name: value if isinstance(value, int) else str(value)
+            for name, value in extras(record).items()
+        }
+        self._channel.send(Log(self._worker, record.name, record.levelno, text, fields))
 
 
 class Worker:

@@ -33,7 +33,9 @@ to_supervisor = st.one_of(
     st.builds(InputFault, text, st.lists(faults).map(tuple)),
     st.builds(Failed, text, st.lists(faults).map(tuple), st.integers(0, 255), text, text),
     st.builds(Finished, text),
-    st.builds(Log, text, text, st.integers(0, 50), text),
+    st.builds(
+        Log, text, text, st.integers(0, 50), text, st.dictionaries(text, st.integers(0, 9) | text)
+    ),
 )
 
 
@@ -62,9 +64,13 @@ def ends(tmp_path: Path) -> Iterator[Ends]:
     supervisor.close()
 
 
-def receive(channel: Any) -> Any:
+def receive(channel: SupervisorChannel) -> Any:
     assert channel.wait_message(10)
-    return channel.receive_nowait()
+    received = channel.receive_nowait()
+    assert received is not None
+    identity, message = received
+    assert identity == "one"
+    return message
 
 
 def test_both_directions(ends: Ends) -> None:
