@@ -20,11 +20,12 @@ from edgert.device.cores import pin
 from edgert.errors import RunError
 from edgert.processes import die_with_parent
 from edgert.tensor import FrameHeader, PortSpec, TensorSpec
+from edgert.transport.edge import EdgePlan, EdgeWriter
 from edgert.transport.join import Arrival, Join, Port
 from edgert.transport.ledger import Ledger, LedgerLayout
 from edgert.transport.queue import PipeQueue, make_pipe
 from edgert.transport.reader import RingReader
-from edgert.transport.ring import EdgePlan, EdgeWriter, RingPlan, RingWriter
+from edgert.transport.ring import RingPlan, RingWriter
 from edgert.transport.segment import create_segment, map_segment, reopen_read_only
 from edgert.transport.slot import Loan, Sample, SlotLayout
 from edgert.transport.token import NONE

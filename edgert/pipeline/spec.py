@@ -93,10 +93,18 @@ class QueueSpec(_Part):
     """How an edge waits."""
 
     slots: int = Field(2, ge=1, le=256, description="Frames that may wait on this edge.")
-    when_full: Literal["block", "drop-oldest"] = Field(
+    when_full: Literal["block", "drop-oldest", "reject"] = Field(
         "block",
         description="`block` makes the writer wait; `drop-oldest` takes the oldest waiting frame "
-        "back and counts it dropped (for side branches, such as a preview).",
+        "back and `reject` does not send the newest, counted dropped on this edge (for side "
+        "branches, such as a preview).",
+    )
+    max_age_ms: float | None = Field(
+        None,
+        gt=0,
+        le=3_600_000,
+        description="Age, from when the source had it, above which a frame is dropped when its "
+        "turn comes: under overload the stage works on fresh frames. Left out: no limit.",
     )
 
 
@@ -105,6 +113,13 @@ class LinkSpec(_Part):
 
     source: str = Field(alias="from", pattern=EDGE, description="`STAGE.PORT` that is read.")
     queue: QueueSpec = Field(QueueSpec(), description="How the edge waits.")
+    priority: int = Field(
+        1,
+        ge=1,
+        le=100,
+        description="Frames that it may give for each one of an edge of 1 on the same port, while "
+        "all of them have frames waiting.",
+    )
 
     @model_validator(mode="before")
     @classmethod

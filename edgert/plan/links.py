@@ -14,8 +14,8 @@ def links_of(stage: StageSpec) -> Iterator[LinkSpec]:
 
 
 def drops(link: LinkSpec) -> bool:
-    """Whether the oldest waiting frame is taken back when the edge is full."""
-    return link.queue.when_full == "drop-oldest"
+    """Whether frames are dropped when the edge is full, instead of making the writer wait."""
+    return link.queue.when_full != "block"
 
 
 def edge_name(writer: str, output: str, reader: str, port: str) -> str:

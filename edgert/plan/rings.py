@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from edgert.pipeline.graph import Edge, edges
 from edgert.pipeline.spec import PipelineSpec
 from edgert.plan.aside import Aside
-from edgert.plan.links import drops, edge_name
+from edgert.plan.links import edge_name
 from edgert.plan.replicas import Replica, Replicas
 from edgert.plan.sizes import held_by, slots_of
 from edgert.tensor import PortSpec
-from edgert.transport.ring import EdgePlan, RingPlan
+from edgert.transport.edge import EdgePlan
+from edgert.transport.ring import RingPlan
 from edgert.transport.slot import SlotLayout
 
 
@@ -79,7 +80,7 @@ class RingPlanner:
             reader=reader.name,
             port=edge.input,
             depth=link.queue.slots,
-            drops=drops(link),
+            drops=link.queue.when_full == "drop-oldest",
             held=held_by(
                 self.held[edge.reader], self.spec.limits.in_flight, len(streams), waits=waits
             ),
@@ -87,4 +88,7 @@ class RingPlanner:
             aside=edge_name(link.stage, link.port, edge.reader, edge.input) in self.aside.edges,
             shared=edge.reader if reader.is_one_of_several else "",
             merge=link.stage if merges else "",
+            rejects=link.queue.when_full == "reject",
+            max_age_ns=round((link.queue.max_age_ms or 0) * 1e6),
+            priority=link.priority,
         )

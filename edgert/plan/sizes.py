@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from edgert.transport.ring import EdgePlan
+from edgert.transport.edge import EdgePlan
 
 
 def slots_of(edges: Sequence[EdgePlan], writer_holds: int, frames: int | None) -> int:

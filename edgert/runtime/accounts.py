@@ -58,7 +58,7 @@ def _close_edge(name: str, block: EdgeBlock, *, died: bool) -> list[str]:
     if died:
         for slot in range(len(block.states)):
             block.states[slot] = SLOT_FREE
-        known = words[EdgeBlock.PROCESSED] + words[EdgeBlock.DROPPED]
+        known = sum(words[n] for n in (EdgeBlock.PROCESSED, EdgeBlock.DROPPED, EdgeBlock.EXPIRED))
         words[EdgeBlock.READ] = max(words[EdgeBlock.READ], known)
         words[EdgeBlock.LOST] = words[EdgeBlock.READ] - known
     counts = block.counters()

@@ -126,6 +126,8 @@ class BatchNode(AsyncNode):
         return len(self._at_work) < (requests if self._is_full() else max(1, requests - 1))
 
     def _nothing_can_join(self) -> bool:
+        if self._join.is_retrying:
+            return True
         here = self._here
         return all(here[stream] >= most for stream, most in self._may_come.items())
 
@@ -135,6 +137,7 @@ class BatchNode(AsyncNode):
         for ticket in tickets:
             self._block.record(WAIT_BATCH, now_ns - ticket.start_ns)
             ticket.start_ns = now_ns
+        self._note_oldest()
         batch = _Batch(tickets)
         self._at_work.append(batch)
 
@@ -151,6 +154,11 @@ class BatchNode(AsyncNode):
             done(error)
         else:
             self._count(len(tickets), room)
+
+    def _note_oldest(self) -> None:
+        super()._note_oldest()
+        if self._waiting and self._tickets[0] is self._waiting[0]:
+            self._words[StageBlock.BUSY] = 0  # it waits for others: that is no hang
 
     def _count(self, frames: int, room: int) -> None:
         words = self._words

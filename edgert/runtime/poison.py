@@ -17,8 +17,9 @@ from typing import NamedTuple
 from edgert.plan.structs import Plan, StagePlan
 from edgert.runtime.crew import Member
 from edgert.runtime.wiring import Fds
+from edgert.transport.edge import EdgePlan
 from edgert.transport.ledger import SLOT_HELD, Ledger, StageBlock
-from edgert.transport.ring import EdgePlan, RingPlan
+from edgert.transport.ring import RingPlan
 from edgert.transport.segment import map_segment
 from edgert.transport.slot import frame_of
 

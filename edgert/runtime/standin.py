@@ -19,6 +19,7 @@ from collections.abc import Sequence
 
 from edgert.plan.structs import Plan, StagePlan, WorkerPlan
 from edgert.runtime.wiring import Fds, Wiring
+from edgert.transport.edge import EdgePlan
 from edgert.transport.ledger import (
     SLOT_FREE,
     SLOT_HELD,
@@ -29,7 +30,7 @@ from edgert.transport.ledger import (
 )
 from edgert.transport.queue import PipeQueue
 from edgert.transport.reader import RingReader
-from edgert.transport.ring import EdgePlan, RingPlan
+from edgert.transport.ring import RingPlan
 from edgert.transport.segment import map_segment
 from edgert.transport.slot import frame_of
 from edgert.transport.token import DONE, END, FRAME, FREE, GAP, LOST, NONE, Token

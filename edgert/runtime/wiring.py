@@ -22,12 +22,13 @@ from edgert.errors import ResourceError
 from edgert.plan.structs import Plan, StagePlan, WorkerPlan
 from edgert.runtime.turns import create_turns, keys_for_turns
 from edgert.transport.dispatch import Dispatcher, Replica
+from edgert.transport.edge import EdgeWriter
 from edgert.transport.join import Reader
 from edgert.transport.ledger import Ledger, LedgerLayout
 from edgert.transport.merge import MergedReader
 from edgert.transport.queue import LocalQueue, PipeQueue, TokenQueue, make_pipe
 from edgert.transport.reader import RingReader
-from edgert.transport.ring import EdgeWriter, RingPlan, RingWriter, Way
+from edgert.transport.ring import RingPlan, RingWriter, Way
 from edgert.transport.segment import create_segment, map_segment, reopen_read_only
 
 Fds = Mapping[str, int]

@@ -12,8 +12,8 @@ import time
 from collections.abc import Sequence
 
 from edgert.transport.balance import Seen, Standing, choose, in_order, look, tried
+from edgert.transport.edge import EdgeWriter
 from edgert.transport.ledger import EdgeBlock, StageBlock
-from edgert.transport.ring import EdgeWriter
 
 
 class Replica:

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from edgert.transport.reader import RingReader
 from edgert.transport.slot import Sample
-from edgert.transport.token import END, FRAME, GAP, LOST, NONE, Token
+from edgert.transport.token import DROPPED, END, FRAME, GAP, LOST, NONE, Token
 
 
 class Reader(Protocol):
@@ -21,10 +21,14 @@ class Reader(Protocol):
     Attributes:
         streams: Numbers of the streams that come this way.
         ready_fds: What to poll.
+        max_age_ns: Age above which ``is_expired`` is to be asked of a frame; 0 for never.
+        priority: Frames that are taken in a row while other edges of the port have some, too.
     """
 
     streams: tuple[int, ...]
     ready_fds: tuple[int, ...]
+    max_age_ns: int
+    priority: int
 
     @property
     def edges(self) -> tuple[RingReader, ...]:
@@ -41,6 +45,10 @@ class Reader(Protocol):
 
     def sample(self, slot: int) -> Sample:
         """Return the frame in a slot that is held."""
+        ...
+
+    def is_expired(self, slot: int) -> bool:
+        """Whether a frame that is held is too old to be worked on: its release counts it so."""
         ...
 
     def release(self, slot: int, outcome: int) -> None:
@@ -80,7 +88,10 @@ class Arrival:
 
 
 class Port:
-    """One input port: the readers of its edges, taken in turn so that none starves."""
+    """One input port: the readers of its edges, taken in turn so that none starves.
+
+    Each gives as many frames in a row as its priority says, or as it has.
+    """
 
     def __init__(self, name: str, readers: Sequence[Reader]) -> None:
         self.name = name
@@ -89,6 +100,14 @@ class Port:
             (number, stream) for number, reader in enumerate(readers) for stream in reader.streams
         }
         self.next = 0
+        self._left = self.readers[0].priority if readers else 0
+
+    def has_given(self, *, is_dry: bool) -> None:
+        """Count a token of the reader whose turn it is; it passes on when its turn is over."""
+        self._left -= 1
+        if is_dry or self._left < 1:
+            self.next = (self.next + 1) % len(self.readers)
+            self._left = self.readers[self.next].priority
 
 
 class Join:
@@ -159,7 +178,7 @@ class Join:
             reader = readers[port.next]
             token = reader.receive_nowait()
             if token is None or token[3] != END:
-                port.next = (port.next + 1) % len(readers)
+                port.has_given(is_dry=token is None)
             if token is None:
                 tried += 1
                 continue
@@ -172,6 +191,8 @@ class Join:
                 continue
             if kind == FRAME:
                 arrival.held[port.name] = Held(reader, slot)
+                if reader.max_age_ns and reader.is_expired(slot):
+                    arrival.reason = max(arrival.reason, DROPPED)
             elif kind == GAP:
                 arrival.reason = max(arrival.reason, reason)
             return arrival

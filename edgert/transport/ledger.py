@@ -4,7 +4,7 @@
 
     stage:  the counters of STAGE_COUNTERS | the histograms of HISTOGRAMS |
             streams x (working, begun, done)
-    edge:   the counters of EDGE_COUNTERS | how many of its streams the writer has ended |
+    edge:   the counters of EDGE_COUNTERS | how many of its streams the writer has ended | expired |
             streams x (sent, GAPS_KEPT gaps)
     stream: the counters of STREAM_COUNTERS | in_flight x (sequence + 1, leaves pending, outcome)
     bytes:  per edge one byte a slot (SLOT_FREE ...), written only by whoever holds the slot's token
@@ -62,7 +62,7 @@ ENDED_MARK = 1 << 63
 GAPS_KEPT = 31
 
 _WORD = 8
-_EDGE_WORDS = len(EDGE_COUNTERS) + 1
+_EDGE_WORDS = len(EDGE_COUNTERS) + 2
 _HISTOGRAMS_AT = len(STAGE_COUNTERS)
 _MARKS_AT = _HISTOGRAMS_AT + len(HISTOGRAMS) * BUCKETS
 _MARKS = 3
@@ -189,10 +189,11 @@ class EdgeBlock(_Block):
     """Counters of an edge, and the state of every slot towards its reader.
 
     ``read``, ``dropped`` and ``ENDED`` are the writer's, ``processed`` and ``lost`` the reader's.
+    So are the frames ``EXPIRED``, which ``counters`` adds to those dropped.
     """
 
     names = EDGE_COUNTERS
-    READ, PROCESSED, DROPPED, LOST, ENDED = range(5)
+    READ, PROCESSED, DROPPED, LOST, ENDED, EXPIRED = range(6)
 
     SENT = _EDGE_WORDS
     SPAN = 1 + GAPS_KEPT
@@ -215,10 +216,16 @@ class EdgeBlock(_Block):
         super().__init__(words)
         self.states = states
 
+    def counters(self) -> dict[str, int]:
+        """Return the counters by name."""
+        counts = super().counters()
+        return {**counts, "dropped": counts["dropped"] + self.words[EdgeBlock.EXPIRED]}
+
     def under_way(self) -> int:
         """Return how many frames the reader has not answered for yet, by the counters."""
-        read, processed, dropped, lost = self.words[: EdgeBlock.ENDED]
-        return max(0, int(read - processed - dropped - lost))
+        counts = self.counters()
+        answered = counts["processed"] + counts["dropped"] + counts["lost"]
+        return max(0, counts["read"] - answered)
 
     def outstanding(self) -> int:
         """Return how many slots are on their way to the reader or held by it."""

@@ -29,6 +29,8 @@ class MergedReader:
     def __init__(self, readers: Sequence[RingReader]) -> None:
         self.streams = readers[0].streams
         self.ready_fds = tuple(fd for reader in readers for fd in reader.ready_fds)
+        self.max_age_ns = readers[0].max_age_ns
+        self.priority = readers[0].priority
         self.edges = tuple(readers)
         self._readers = self.edges
         self._early: dict[int, dict[int, Token]] = {stream: {} for stream in self.streams}
@@ -55,6 +57,11 @@ class MergedReader:
         """Return the frame in a slot that is held."""
         slot, number = divmod(slot, len(self._readers))
         return self._readers[number].sample(slot)
+
+    def is_expired(self, slot: int) -> bool:
+        """Whether a frame that is held is too old to be worked on: its release counts it so."""
+        slot, number = divmod(slot, len(self._readers))
+        return self._readers[number].is_expired(slot)
 
     def release(self, slot: int, outcome: int) -> None:
         """Give a slot back to its writer and count what became of its frame."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import mmap
+import time
 from collections import deque
 from collections.abc import Iterable
 
 from edgert.transport.address import address_of_map
+from edgert.transport.edge import EdgePlan
 from edgert.transport.ledger import SLOT_HELD, SLOT_READY, SLOT_RELEASED, EdgeBlock
 from edgert.transport.queue import TokenQueue
-from edgert.transport.ring import EdgePlan, RingPlan
+from edgert.transport.ring import RingPlan
 from edgert.transport.slot import Sample, frame_of
 from edgert.transport.token import AGAIN, FRAME, FREE, LOST, Token
 
@@ -46,6 +48,9 @@ class RingReader:
         self.samples = [Sample(memory, ring.layout, slot, address) for slot in range(ring.slots)]
         self.ready_fd = ready.read_fd
         self.ready_fds: tuple[int, ...] = (ready.read_fd,)
+        self.max_age_ns = plan.max_age_ns
+        self.priority = plan.priority
+        self._expired: set[int] = set()
         self._ready = ready
         self._free = free
         self._words = block.words
@@ -104,9 +109,20 @@ class RingReader:
         sample.refresh()
         return sample
 
+    def is_expired(self, slot: int) -> bool:
+        """Whether a frame that is held is too old to be worked on: its release counts it so."""
+        age_ns = time.monotonic_ns() - self.samples[slot].header.captured_ns
+        if age_ns > self.max_age_ns:
+            self._expired.add(slot)
+        return slot in self._expired
+
     def release(self, slot: int, outcome: int) -> None:
         """Give a slot back to its writer and count what became of its frame."""
-        self._words[EdgeBlock.LOST if outcome == LOST else EdgeBlock.PROCESSED] += 1
+        counter = EdgeBlock.LOST if outcome == LOST else EdgeBlock.PROCESSED
+        if slot in self._expired:
+            self._expired.remove(slot)
+            counter = EdgeBlock.EXPIRED
+        self._words[counter] += 1
         self.give_back(slot, *self._frames[slot])
 
     def give_back(self, slot: int, stream: int, sequence: int) -> None:

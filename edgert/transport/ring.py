@@ -22,43 +22,15 @@ from typing import Protocol
 import msgspec
 
 from edgert.transport.address import address_of_map
+from edgert.transport.edge import EdgePlan, EdgeWriter
 from edgert.transport.ledger import (
     ENDED_MARK,
     SLOT_FREE,
     SLOT_READY,
-    EdgeBlock,
 )
 from edgert.transport.queue import TokenQueue
 from edgert.transport.slot import Loan, SlotLayout, frame_of
-from edgert.transport.token import AGAIN, DROPPED, END, FRAME, GAP, LOST, NONE
-
-
-class EdgePlan(msgspec.Struct, frozen=True):
-    """An edge: who reads a ring, and how it waits.
-
-    Attributes:
-        name: ``camera.image->prepare.image``.
-        reader: Name of the stage that reads.
-        port: Its input port.
-        depth: Frames that may wait.
-        drops: Whether the oldest waiting frame is taken back when full (``drop-oldest``).
-        held: Frames the reader may hold at once.
-        streams: Numbers of the streams that come this way.
-        aside: Whether nobody behind it needs to hear of gaps (``plan/aside.py``).
-        shared: The stage of whose replicas the reader is one: a frame goes to one of them alone.
-        merge: The stage of whose replicas the writer is one: the reader puts their frames in order.
-    """
-
-    name: str
-    reader: str
-    port: str
-    depth: int
-    drops: bool
-    held: int
-    streams: tuple[int, ...]
-    aside: bool = False
-    shared: str = ""
-    merge: str = ""
+from edgert.transport.token import LOST
 
 
 class RingPlan(msgspec.Struct, frozen=True):
@@ -107,91 +79,6 @@ class Way(Protocol):
     def send_end(self, stream: int) -> None:
         """Tell every reader that a stream has ended."""
         ...
-
-
-class EdgeWriter:
-    """The writer's end of an edge.
-
-    Attributes:
-        number: Its number among the edges of the ring, which the ring gives it.
-    """
-
-    number = 0
-
-    def __init__(self, plan: EdgePlan, ready: TokenQueue, block: EdgeBlock) -> None:
-        self.block = block
-        self.drops = plan.drops
-        self.hears_gaps = not plan.aside
-        self.depth = plan.depth
-        self.ready = ready
-        self.words = block.words
-        self.states = block.states
-
-    @property
-    def edges(self) -> tuple[EdgeWriter, ...]:
-        """This edge: it is the only one on its way."""
-        return (self,)
-
-    def next_edge(self) -> EdgeWriter:
-        """Return this edge: it is the only one on its way."""
-        return self
-
-    def send_frame(self, slot: int, stream: int, sequence: int) -> None:
-        """Hand a slot to the reader."""
-        self.states[slot] = SLOT_READY  # before the token: RingReader.receive_nowait follows it
-        self.words[EdgeBlock.READ] += 1
-        self.ready.send((sequence, slot, stream, FRAME, NONE))
-        self.words[EdgeBlock.SENT + stream * EdgeBlock.SPAN] = sequence + 1
-
-    def send_gap(self, stream: int, sequence: int, reason: int) -> None:
-        """Tell the reader that a frame will not come, if it has a use for that."""
-        if not self.hears_gaps:
-            return
-        self.words[self.block.gap_at(stream, sequence)] = sequence + 1 << 2 | reason
-        self.ready.send((sequence, 0, stream, GAP, reason))
-        self._note_sent(stream, sequence)
-
-    def send_end(self, stream: int) -> None:
-        """Tell the reader that a stream has ended."""
-        self.words[EdgeBlock.ENDED] += 1  # before the token: a stand-in (runtime) trusts it
-        self.ready.send((0, 0, stream, END, NONE))
-        self.words[EdgeBlock.SENT + stream * EdgeBlock.SPAN] |= ENDED_MARK
-
-    def send_again(self, slot: int, stream: int, sequence: int) -> None:
-        """Tell of a slot of which a dead writer may have told: the reader takes it once."""
-        self.ready.send((sequence, slot, stream, AGAIN, NONE))
-        self._note_sent(stream, sequence)
-
-    def was_last(self, stream: int, sequence: int) -> bool:
-        """Whether a frame is the last of its stream of which the reader was surely told."""
-        return self.block.sent(stream) & ~ENDED_MARK == sequence + 1
-
-    def _note_sent(self, stream: int, sequence: int) -> None:
-        at = EdgeBlock.SENT + stream * EdgeBlock.SPAN
-        self.words[at] = max(self.words[at], sequence + 1)  # of a frame taken back it comes late
-
-    def waiting(self) -> int:
-        """Return how many frames wait (gaps do not count): a frame just taken may still be in."""
-        return bytes(self.states).count(SLOT_READY)
-
-    def take_back(self) -> int | None:
-        """Take the oldest waiting frame back, leaving a gap; None where none waits.
-
-        The reader may take it first: the kernel gives each token to one of the two.
-        """
-        for _ in range(self.ready.waiting()):
-            token = self.ready.receive_nowait()
-            if token is None:
-                return None
-            sequence, slot, stream, kind, _ = token
-            if kind not in (FRAME, AGAIN):
-                self.ready.send(token)
-                continue
-            self.states[slot] = SLOT_FREE
-            self.words[EdgeBlock.DROPPED] += 1
-            self.send_gap(stream, sequence, DROPPED)
-            return slot
-        return None
 
 
 class RingWriter:
@@ -245,10 +132,15 @@ class RingWriter:
         self._frames[slot] = (stream, sequence)
         for way in self._ways:
             edge = way.next_edge()
+            if edge.rejects and edge.waiting() >= edge.depth:
+                edge.reject(stream, sequence)
+                continue
             if edge.drops:
                 self._make_room(edge)
             self._holders[slot] |= 1 << edge.number
             edge.send_frame(slot, stream, sequence)
+        if not self._holders[slot]:
+            self._free.append(slot)  # nobody took it
 
     def commit_again(self, stream: int, sequence: int) -> None:
         """Finish what a dead writer began; what a reader has heard already, it hears in vain."""

@@ -145,6 +145,53 @@ def test_an_edge_that_drops_keeps_the_newest(tmp_path: Path) -> None:
     assert rows(tmp_path / "fast.txt") == {0: list(range(1000))}
 
 
+def test_an_edge_that_rejects_keeps_the_oldest(tmp_path: Path) -> None:
+    edge = {"from": "src.n", "queue": {"slots": 3, "when_full": "reject"}}
+    stages = {
+        "src": {"kind": "Numbers", "count": 1000},
+        "fast": write(tmp_path, "src.n", "fast"),
+        "slow": write(tmp_path, edge, "slow", wait_ms=2),
+    }
+    summary = load(tmp_path, stages).run()
+    assert summary.frames["processed"] == 1000
+    link = summary.links["src.n->slow.n"]
+    assert link["read"] == 1000 == link["processed"] + link["dropped"]
+    assert link["dropped"] > 0
+    seen = rows(tmp_path / "slow.txt")[0]
+    assert seen[:3] == [0, 1, 2]
+    assert seen == sorted(set(seen))
+    assert rows(tmp_path / "fast.txt") == {0: list(range(1000))}
+
+
+def test_frames_that_are_too_old_are_dropped_when_their_turn_comes(tmp_path: Path) -> None:
+    edge = {"from": "src.n", "queue": {"slots": 4, "max_age_ms": 60}}
+    stages = {
+        "src": {"kind": "Live", "count": 100, "fps": 400},
+        "slow": {"kind": "Step", "inputs": {"n": edge}, "wait_ms": 40},
+        "out": write(tmp_path, "slow.n"),
+    }
+    summary = load(tmp_path, stages, in_flight=4).run()
+    link = summary.links["src.n->slow.n"]
+    assert link["dropped"] > 0
+    assert link["read"] == link["processed"] + link["dropped"]
+    counts = summary.frames
+    assert counts["read"] == 100 == counts["processed"] + counts["dropped"]
+    assert counts["processed"] == len(lines_of(tmp_path / "out.txt"))
+
+
+def test_a_fast_stream_does_not_starve_a_slow_one(tmp_path: Path) -> None:
+    """Every frame of the slow camera comes through, while the fast one drops most of its own."""
+    stages = {
+        "fast": {"kind": "Live", "count": 600, "fps": 600},
+        "slow": {"kind": "Live", "count": 10, "fps": 10},
+        "one": {"kind": "Step", "inputs": {"n": ["fast.n", "slow.n"]}, "wait_ms": 8},
+        "out": write(tmp_path, "one.n"),
+    }
+    summary = load(tmp_path, stages).run()
+    assert summary.streams["slow"] == {"read": 10, "processed": 10, "dropped": 0, "lost": 0}
+    assert summary.streams["fast"]["dropped"] > summary.streams["fast"]["processed"]
+
+
 def test_a_preview_that_hangs_does_not_hold_the_main_way(tmp_path: Path) -> None:
     """Its edge drops: 500 frames pass while it keeps the first."""
     edge = {"from": "src.n", "queue": {"slots": 2, "when_full": "drop-oldest"}}

@@ -15,7 +15,7 @@ from edgert.plan.ports import merge_ports
 from edgert.plan.sizes import held_by, slots_of
 from edgert.stages.registry import Registry
 from edgert.tensor import PortSpec, TensorSpec, image_port
-from edgert.transport.ring import EdgePlan
+from edgert.transport.edge import EdgePlan
 from tests.process.runs import load
 from tests.unit.stages.source.media import make_video
 

@@ -15,11 +15,12 @@ from edgert.runtime.node import Outputs
 from edgert.stages.base import Batching, BatchStage, Done, Inputs, StageContext, StageOptions
 from edgert.stages.base import Outputs as StageOutputs
 from edgert.tensor import FrameHeader, PortSpec, TensorSpec
+from edgert.transport.edge import EdgePlan, EdgeWriter
 from edgert.transport.join import Join, Port
 from edgert.transport.ledger import Ledger, LedgerLayout, StageBlock
 from edgert.transport.queue import LocalQueue
 from edgert.transport.reader import RingReader
-from edgert.transport.ring import EdgePlan, EdgeWriter, RingPlan, RingWriter
+from edgert.transport.ring import RingPlan, RingWriter
 from edgert.transport.slot import SlotLayout
 from edgert.transport.token import DROPPED, END, FRAME, GAP, NONE
 

@@ -15,12 +15,13 @@ from edgert.runtime.sync_node import SyncNode
 from edgert.stages.base import Inputs, Source, Stage, StageContext, StageOptions
 from edgert.stages.base import Outputs as StageOutputs
 from edgert.tensor import FrameHeader, PortSpec, TensorSpec
+from edgert.transport.edge import EdgePlan, EdgeWriter
 from edgert.transport.gate import FlowGate
 from edgert.transport.join import Join, Port
 from edgert.transport.ledger import Ledger, LedgerLayout
 from edgert.transport.queue import LocalQueue
 from edgert.transport.reader import RingReader
-from edgert.transport.ring import EdgePlan, EdgeWriter, RingPlan, RingWriter
+from edgert.transport.ring import RingPlan, RingWriter
 from edgert.transport.slot import SlotLayout
 from edgert.transport.token import DONE, FRAME, GAP, LOST, NONE
 

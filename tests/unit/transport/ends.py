@@ -5,21 +5,25 @@ from __future__ import annotations
 import mmap
 import os
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from edgert.tensor import PortSpec, TensorSpec
+from edgert.transport.edge import EdgePlan, EdgeWriter
 from edgert.transport.ledger import Ledger, LedgerLayout
 from edgert.transport.queue import LocalQueue, PipeQueue, TokenQueue, make_pipe
 from edgert.transport.reader import RingReader
-from edgert.transport.ring import EdgePlan, EdgeWriter, RingPlan, RingWriter
+from edgert.transport.ring import RingPlan, RingWriter
 from edgert.transport.slot import Loan, SlotLayout
 
 PORT = PortSpec("numbers", {"n": TensorSpec("i64", (4,))})
 
 
-def edge_plan(name: str, *, depth: int = 2, drops: bool = False, streams: int = 2) -> EdgePlan:
-    return EdgePlan(name, name, "n", depth, drops, 1, tuple(range(streams)))
+def edge_plan(
+    name: str, *, depth: int = 2, drops: bool = False, streams: int = 2, **policy: Any
+) -> EdgePlan:
+    return EdgePlan(name, name, "n", depth, drops, 1, tuple(range(streams)), **policy)
 
 
 class Ends:
