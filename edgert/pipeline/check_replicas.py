@@ -57,7 +57,8 @@ def warn_idle(
 def warn_unordered(document: Document) -> Iterator[Fault]:
     """Warn of workers that cannot be started again, since frames reach them in no order."""
     for name in unordered(document.spec):
-        if document.spec.stages[name].restart.policy != "never":
+        policies = (document.spec.restart.policy, document.spec.stages[name].restart.policy)
+        if "never" not in policies:
             fault = "a worker of it that dies ends the run: the stage before it has several, too"
             mend = "That is the price; or give one of the two stages a single worker"
             loc: Loc = ("stages", name, key_of(document.spec.stages[name]))

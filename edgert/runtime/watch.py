@@ -26,6 +26,8 @@ def why_hung(worker: WorkerPlan, ledger: Ledger, now_ns: int) -> str:
     limit_s = max(worker.restart.hang_s, *(_longest_s(block) for block in blocks.values()))
     for name, block in blocks.items():
         begun_ns = block.words[StageBlock.BUSY]
+        if block.words[StageBlock.WAITS] and not block.words[StageBlock.PERMITS]:
+            continue  # a batch that waits for its turn at a device: another stage is at work there
         if block.words[StageBlock.PROGRESS] and begun_ns and now_ns - begun_ns > limit_s * 1e9:
             return f"stage '{name}' has been at one frame for {(now_ns - begun_ns) / 1e9:.1f} s"
     seen_ns = max(int(block.words[StageBlock.PROGRESS]) for block in blocks.values())

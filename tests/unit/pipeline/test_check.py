@@ -64,7 +64,8 @@ def test_replicas_that_read_replicas_are_not_started_again(small: str, write: Wr
     (warning,) = checked(write(text)).warnings
     assert warning.place == "stage 'detector', key 'replicas'"
     assert warning.fault.startswith("a worker of it that dies ends the run")
-    assert checked(write(text), "detector.restart={policy: never}").warnings == ()
+    for setting in ("detector.restart={policy: never}", "restart={policy: never}"):
+        assert checked(write(text), setting).warnings == ()
 
 
 @pytest.mark.parametrize(

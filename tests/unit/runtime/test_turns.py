@@ -13,12 +13,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgert.plan.structs import StagePlan, Turns
+from edgert.plan.structs import StagePlan, Turns, WorkerPlan
 from edgert.runtime.turns import TurnKeeper, create_turns, permits_for
+from edgert.runtime.watch import why_hung
 from edgert.transport.ledger import Ledger, LedgerLayout, StageBlock
 from edgert.transport.permits import RANKS, Permits
 
 NPU = "emulated:NPU"
+
+
+def planned(stage: str) -> StagePlan:
+    return StagePlan(stage, "infer", {}, {}, {}, {}, {}, (0,), 1)
 
 
 class Room:
@@ -40,7 +45,7 @@ class Room:
         return found
 
     def kill(self, stage: str) -> None:
-        self.keeper.worker_gone([StagePlan(stage, "infer", {}, {}, {}, {}, {}, (0,), 1)])
+        self.keeper.worker_gone([planned(stage)])
 
     def free(self, device: str = NPU) -> int:
         try:
@@ -122,6 +127,19 @@ def test_a_device_without_a_limit_and_one_that_is_called_otherwise(
         assert caplog.messages == [
             "stage 'a': the limit of 'openvino:GPU' is not its own: it runs on 'openvino:GPU.0'"
         ]
+
+
+def test_who_waits_for_its_turn_does_not_hang() -> None:
+    with room({NPU: 1}, a="high", b="low") as made:
+        a, b = made.permits("a"), made.permits("b")
+        assert a.take()
+        assert not b.take()
+        for stage in "ab":
+            words = made.ledger.stage(stage).words
+            words[StageBlock.BUSY], words[StageBlock.PROGRESS] = 1, 60 * 10**9
+        a_worker, b_worker = (WorkerPlan(name, (planned(name),), (0,), "") for name in "ab")
+        assert "has been at one frame for 60.0 s" in why_hung(a_worker, made.ledger, 60 * 10**9)
+        assert not why_hung(b_worker, made.ledger, 60 * 10**9)
 
 
 @settings(max_examples=100, deadline=None)
