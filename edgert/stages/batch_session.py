@@ -9,8 +9,9 @@
     frames  A B C
 
 A runtime wants a batch in one piece, and the slots of a ring are not: each input and output is
-copied once, and counted. (OpenVINO takes a list of tensors and copies them itself.) A batch of one
-frame that is compiled for is inferred in place. There is a session for each size, since most
+copied once, and counted. (OpenVINO takes a list of tensors and copies them itself, no faster: 201
+ms against 192 with four frames of YOLOX-nano, of which gathering took 0.6.) A batch of one frame
+that is compiled for is inferred in place. There is a session for each size, since most
 accelerators compile for fixed shapes; the requests' memory is shared by all sizes.
 """
 

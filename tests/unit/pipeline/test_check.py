@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from kinds import DetectorOptions, corpus_kinds
+from pydantic import BaseModel
 
 from edgert.errors import PipelineError
 from edgert.pipeline.check import Checked, check
+from edgert.pipeline.check_stages import warn_batches, warn_shapes
 from edgert.pipeline.load import load, read
 
 Write = Callable[[str], Path]
@@ -119,3 +122,29 @@ def test_a_number_given_from_outside_is_text_where_text_is_expected(
     assert document.spec.stages["camera"].settings["uri"] == 0
     assert check(document, corpus_kinds()).options["camera"].model_dump()["uri"] == "0"
     assert checked(file, "camera.uri=007").options["camera"].model_dump()["uri"] == "007"
+
+
+class Asked(BaseModel):
+    batch: Any = None
+    shape: Any = None
+
+
+class Batch(BaseModel):
+    max_size: int = 9
+
+
+def test_batches_larger_than_what_may_be_on_its_way_are_a_warning() -> None:
+    document = read(DETECT, {}, [])
+    found = checked(DETECT)
+    (warning,) = warn_batches(document, {"detector": Asked(batch=Batch())}, found.contracts)
+    assert "a batch of 9 can never be full: with limits.in_flight 4, 4 frames" in warning.fault
+    assert warning.mend == "Set limits.in_flight to 9 or more, or max_size to 4"
+
+
+def test_many_shapes_are_a_warning() -> None:
+    document = read(DETECT, {}, [])
+    few = Asked(shape={"x": [1, [1, 2], [1, 2, 3, 4]]})
+    many = Asked(shape={"x": [1, [1, 2, 3], [4, 5, 6]]})
+    assert not list(warn_shapes(document, {"detector": few}))
+    (warning,) = warn_shapes(document, {"detector": many})
+    assert "the model is compiled for 9 shapes" in warning.fault
