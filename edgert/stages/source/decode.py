@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import deque
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from av.video.stream import VideoStream
 from edgert.errors import FrameLostError, MediaError
 from edgert.stages.base import StageContext
 from edgert.stages.source.container import missing_bytes, open_video, said
+from edgert.stages.source.landing import Landing, find_landing
 from edgert.stages.source.picture import Picture, look_of, picture_of, write_picture
 from edgert.stages.source.timeline import Timeline
 from edgert.tensor import FrameHeader, PortSpec
@@ -75,6 +77,44 @@ class VideoReader:
             self._advance()
         self._given += 1
         return self._ready.popleft()
+
+    def land(self, number: int, place: str) -> bool:
+        """Go on at a frame, before anything was read; False where decoding must lead there."""
+        landing = find_landing(self._path, place, number)
+        if landing is None:
+            return False
+        self._container.seek(landing.keyframe, stream=self._stream)
+        self._packets = self._container.demux(self._stream)
+        if not self._find_keyframe(landing.keyframe):
+            self._container.seek(self._stream.start_time or 0, stream=self._stream)
+            self._packets = self._container.demux(self._stream)
+            self._read = self._end = 0
+            return False
+        self._read += landing.packets_before
+        self._given = landing.frames_before
+        self._end = max(self._end, landing.end)
+        while not self._drop_before(landing) and not self._has_ended:
+            with contextlib.suppress(FrameLostError):
+                self._advance()
+        self._given, self._lost = number, 0  # those lost on the way were told by the dead
+        return True
+
+    def _drop_before(self, landing: Landing) -> bool:
+        """Let frames go that come before the one to land at; whether that is there."""
+        while self._ready and (self._ready[0].pts or 0) < landing.target:
+            self._given += (self._ready.popleft().pts or 0) >= landing.keyframe
+        return bool(self._ready)
+
+    def _find_keyframe(self, pts: int) -> bool:
+        """Decode from a key frame on; seeking may have stopped at an earlier one."""
+        for packet in self._packets:
+            if packet.pts == pts:
+                self._note(packet)
+                self._ready.extend(self._decode(packet))
+                return True
+            if packet.pts is None or packet.pts > pts:
+                return False
+        return False
 
     def close(self) -> None:
         """Close the file."""
@@ -190,6 +230,10 @@ class VideoDecoder:
             raise AssertionError("write() without a frame that was grabbed")
         self._context.copied_bytes += write_picture(self._frame, self._picture, loan)
         self._frame = None
+
+    def land(self, number: int) -> bool:
+        """Go on at a frame without decoding all before it; whether that was possible."""
+        return not self._plays_left and self._reader.land(number, self._context.place)
 
     def close(self) -> None:
         """Close the file and say what was out of the ordinary."""

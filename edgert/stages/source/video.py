@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 PROBE_TIMEOUT_S = 30.0
 PROBE = "edgert.stages.source.probe:probe_video"
 SAMPLE = "sample:"
+_WORTH_A_LANDING = 100  # frames; fewer are decoded in the time
 
 Pixels = Annotated[int, Field(ge=1, le=16384)]
 
@@ -82,6 +83,11 @@ class VideoSource(Source):
     def grab(self) -> FrameHeader | None:
         """Decode the next frame; None at the end of the last play."""
         return self._decoder.grab()
+
+    def resume(self, sequence: int) -> None:
+        """Go on at a frame, from the key frame before it where the file's times tell which."""
+        if sequence < _WORTH_A_LANDING or not self._decoder.land(sequence):
+            super().resume(sequence)
 
     def write(self, outputs: Outputs) -> None:
         """Copy the planes of the frame last grabbed into its slot, once."""

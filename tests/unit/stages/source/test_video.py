@@ -1,6 +1,7 @@
 import io
 import logging
 import tracemalloc
+from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -481,3 +482,38 @@ def test_a_playlist_does_not_lead_to_other_files(tmp_path: Path, name: str) -> N
         playing(tmp_path / name),
     ):
         pass
+
+
+# Going on after a restart
+
+
+@pytest.mark.parametrize("number", [3, 100, 101, 124, 125, 149, 150])
+@pytest.mark.parametrize("suffix", ["mp4", "mkv", "avi"])
+def test_it_goes_on_at_any_frame(tmp_path: Path, suffix: str, number: int) -> None:
+    """The very frame, its time, and whole accounts at the end."""
+    made = {"codec": "libx264", "options": {"g": "25", "bf": "2", "qp": "0", "preset": "fast"}}
+    if suffix == "avi":
+        made = {"codec": "mpeg4", "options": {"g": "25"}}
+    path = make_video(tmp_path / f"long.{suffix}", (64, 48), pts=range(150), **made)
+    with playing(path) as run:
+        whole = [(h.pts_ns, planes["y"].tobytes()) for h, planes in with_planes(run)]
+    assert len(whole) == 150
+    with playing(path) as run:
+        run.stage.resume(number)
+        rest = [(h.pts_ns, planes["y"].tobytes()) for h, planes in with_planes(run)]
+    assert rest == whole[number:]
+
+
+def with_planes(run: StageRun) -> Iterator[tuple[FrameHeader, dict[str, Any]]]:
+    while (out := run.grab()) is not None:
+        sample = out["image"]
+        yield sample.header, {name: array.copy() for name, array in sample.tensors.items()}
+
+
+def test_a_looped_file_goes_on_in_a_later_play(tmp_path: Path) -> None:
+    path = make_video(tmp_path / "short.mkv", pts=range(60))
+    with playing(path, loop=3) as run:
+        whole = [header.pts_ns for header in headers(run)]
+    with playing(path, loop=3) as run:
+        run.stage.resume(130)
+        assert [header.pts_ns for header in headers(run)] == whole[130:]
