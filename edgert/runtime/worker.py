@@ -31,7 +31,14 @@ from edgert.control.messages import (
 )
 from edgert.device.cores import pin
 from edgert.device.scheduling import work_in_batches
-from edgert.errors import EXIT_BUG, EXIT_DONE, EdgertError, ResourceError, UserError
+from edgert.errors import (
+    EXIT_BUG,
+    EXIT_DONE,
+    DeviceLostError,
+    EdgertError,
+    ResourceError,
+    UserError,
+)
 from edgert.logs import extras
 from edgert.plan.opening import Before, make_stage
 from edgert.plan.structs import StagePlan, WorkerOrder
@@ -127,6 +134,10 @@ class Worker:
             gc.freeze()
             gc.disable()
             Loop(nodes, self._channel, blocks).run()
+        except DeviceLostError:
+            # A lost device may never answer; it goes with the process, and the others are closed.
+            self._stages = [one for one in self._stages if not isinstance(one, AsyncStage)]
+            raise
         finally:
             self._close()
 
