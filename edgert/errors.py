@@ -126,7 +126,16 @@ class WorkerDiedError(RunError):
 
 
 class FrameLostError(Exception):
-    """Raised by a stage: this one frame cannot be had; it is counted lost with the reason."""
+    """Raised by a stage: this one frame cannot be had; it is counted lost with the reason.
+
+    Args:
+        reason: Why.
+        is_said: The stage has said so itself, once for many frames: this one is counted alone.
+    """
+
+    def __init__(self, reason: str = "", *, is_said: bool = False) -> None:
+        super().__init__(reason)
+        self.is_said = is_said
 
 
 class FrameFiltered(Exception):  # noqa: N818  not an error: a decision

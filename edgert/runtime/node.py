@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence, Set
 
-from edgert.errors import DeviceLostError, EdgertError, StageError
+from edgert.errors import DeviceLostError, EdgertError, FrameLostError, StageError
 from edgert.stages.base import Stage
 from edgert.transport.join import Arrival, Join, Reader
 from edgert.transport.ledger import StageBlock
@@ -206,6 +206,8 @@ class Node:
     def _lose(self, why: BaseException, stream: int, sequence: int) -> None:
         """Count a frame that the stage could not make, and say why."""
         self._words[StageBlock.LOST] += 1
+        if isinstance(why, FrameLostError) and why.is_said:
+            return
         context = self.stage.context
         context.log.warning(
             "%s: stream '%s': frame %d is lost: %s",

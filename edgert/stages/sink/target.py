@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import itertools
 import os
 import stat
 from pathlib import Path
@@ -57,9 +58,10 @@ def claim(path: Path, place: str, *, keep: bool = False) -> int:
     return fd
 
 
-def part(path: Path, number: int) -> Path:
-    """Return the file for what is recorded after restart ``number``: ``detect-2.mp4``."""
-    return path if not number else path.with_stem(f"{path.stem}-{number + 1}")
+def next_part(path: Path) -> Path:
+    """Return the first file that is not there yet to go on in: ``detect-2.mp4``."""
+    numbered = (path.with_stem(f"{path.stem}-{number}") for number in itertools.count(2))
+    return next(file for file in numbered if not file.exists())
 
 
 def _is_locked(fd: int) -> bool:

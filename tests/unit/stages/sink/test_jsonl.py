@@ -270,7 +270,7 @@ def test_a_pipe_that_is_full_and_non_blocking_is_waited_for(
             thread.start()
         return wait(*fds)
 
-    monkeypatch.setattr("edgert.stages.sink.jsonl.select.select", wait_and_be_read)
+    monkeypatch.setattr("edgert.stages.sink.linefile.select.select", wait_and_be_read)
     with stdout_is(writer):
         os.close(writer)
         with writing("-") as run:

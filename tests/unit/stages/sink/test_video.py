@@ -316,6 +316,6 @@ def test_after_a_restart_another_file_is_recorded(tmp_path: Path) -> None:
         with recording(path, restarts=restarts) as run:
             for number in range(restarts + 1):
                 run.feed({"image": grey(*SIZE), "detections": found()}, header(number))
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["out-3.mp4", "out.mp4"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["out-2.mp4", "out.mp4"]
     assert len(frames_of(path)) == 1
-    assert len(frames_of(tmp_path / "out-3.mp4")) == 3
+    assert len(frames_of(tmp_path / "out-2.mp4")) == 3
