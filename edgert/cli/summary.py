@@ -57,6 +57,7 @@ def render_summary(summary: Summary) -> str:
             if link["dropped"] or link["lost"]
         ),
         _memory(summary),
+        _throttled(summary),
         f"bottleneck: {summary.bottleneck.stage}: {summary.bottleneck.why}",
     ]
     return "\n".join(line for line in lines if line is not None)
@@ -103,3 +104,8 @@ def _variants(stage: str, variants: Mapping[str, Mapping[str, float]]) -> str:
 def _memory(summary: Summary) -> str | None:
     pss = summary.memory["pss_mb"]
     return f"memory: {pss:.0f} MB in all (PSS)" if pss else None
+
+
+def _throttled(summary: Summary) -> str | None:
+    facts = [f"{what} {value}" for what, value in summary.throttled.items()]
+    return f"the CPU was throttled: {', '.join(facts)}" if facts else None

@@ -34,6 +34,13 @@ class MemoryLimit(NamedTuple):
         return max(0, self.limit_bytes - self.used_bytes)
 
 
+class HeldBack(NamedTuple):
+    """How often a quota was used up, and for how long cores waited, all of them added up."""
+
+    periods: int
+    seconds: float
+
+
 class _Mount(NamedTuple):
     """Where one hierarchy is mounted; ``controllers`` is empty for version 2."""
 
@@ -46,6 +53,20 @@ def cpu_quota(root: Path = Path("/")) -> float | None:
     """Return how many cores' worth of time this process may use; None where nothing limits it."""
     quotas = [*_quotas_v2(root), *_quotas_v1(root)]
     return min(quotas, default=None)
+
+
+def cpu_throttling(root: Path = Path("/")) -> HeldBack:
+    """Return how the quotas of this process's groups have held it back since they were made."""
+    periods, seconds = 0, 0.0
+    for controller, key, in_a_second in (
+        ("", "throttled_usec", 1e6),
+        ("cpu", "throttled_time", 1e9),
+    ):
+        for _, folder in _branch(root, controller):
+            found = dict(line.split(" ", 1) for line in _read(folder / "cpu.stat").splitlines())
+            periods += int(found.get("nr_throttled", 0))
+            seconds += int(found.get(key, 0)) / in_a_second
+    return HeldBack(periods, seconds)
 
 
 def memory_limit(root: Path = Path("/")) -> MemoryLimit | None:

@@ -17,6 +17,7 @@ from edgert.runtime.order import RunOptions as RunOptions  # noqa: PLC0414  expo
 from edgert.runtime.signals import SignalWatch
 from edgert.runtime.summary import Summary, rate, summarise
 from edgert.runtime.supervisor import Supervisor
+from edgert.runtime.throttle import ThrottleWatch
 
 log = logging.getLogger("edgert.run")
 
@@ -69,6 +70,7 @@ class Run:
     def __init__(self, plan: Plan, options: RunOptions) -> None:
         self._plan = plan
         self._supervisor = Supervisor(plan, options)
+        self._throttling = ThrottleWatch()
         self._pss: dict[str, float] = {}
         self._draining = False
         self._health = Health()
@@ -86,6 +88,7 @@ class Run:
     def step(self, timeout_s: float) -> None:
         """Let the supervisor deal with what happens within ``timeout_s``."""
         self._supervisor.step(timeout_s)
+        self._throttling.look_when_due()
         started = self._supervisor.started_s
         if started and not self._pss and time.monotonic() - started > _MEASURE_MEMORY_AFTER_S:
             self.measure_memory()
@@ -126,7 +129,13 @@ class Run:
         duration_s = supervisor.ended_s - supervisor.started_s if supervisor.started_s else 0.0
         said = str(errors[0]) if errors else ""
         summary = summarise(
-            self._plan, supervisor.ledger, supervisor.members, duration_s, self._pss, said
+            self._plan,
+            supervisor.ledger,
+            supervisor.members,
+            duration_s,
+            self._pss,
+            said,
+            self._throttling.totals(),
         )
         supervisor.close()
         code = errors[0].exit_code if errors else EXIT_DONE

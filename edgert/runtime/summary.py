@@ -65,7 +65,7 @@ class Bottleneck(msgspec.Struct, frozen=True):
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """A whole run."""
+    """A whole run; ``throttled`` is empty where the cores were not held back."""
 
     pipeline: str
     duration_s: float
@@ -79,6 +79,7 @@ class Summary(msgspec.Struct, frozen=True):
     memory: dict[str, Any]
     bottleneck: Bottleneck
     error: str = ""
+    throttled: dict[str, Any] = {}
     schema: str = "edgert.summary/1"
 
 
@@ -89,6 +90,7 @@ def summarise(
     duration_s: float,
     pss: dict[str, float],
     error: str,
+    throttled: dict[str, Any],
 ) -> Summary:
     """Return the summary of a run whose accounts are closed."""
     stages = {
@@ -120,6 +122,7 @@ def summarise(
         | {"shared_mb": round(plan.shared_bytes / 1e6, 1)},
         bottleneck=_bottleneck(plan, ledger, stages, duration_s),
         error=error,
+        throttled=throttled,
     )
 
 
