@@ -22,6 +22,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "models": ("edgert.cli.models", "List, pull and inspect models."),
     "devices": ("edgert.cli.devices", "Show CPU, accelerators and runtimes, and what is missing."),
     "coverage": ("edgert.cli.coverage", "Show what a device really runs of operators and models."),
+    "keys": ("edgert.cli.keys", "Make keys for results that leave this machine."),
     "bench": ("edgert.cli.bench", "Measure links and pipelines."),
 }
 

@@ -25,8 +25,13 @@ def runtime_folder() -> Path:
     return Path(given, "edgert") if given else Path(f"/tmp/edgert-{os.getuid()}")  # noqa: S108
 
 
-def check_address(address: str, place: str, *, allow_remote: bool) -> None:
+def check_address(address: str, place: str, *, is_guarded: bool) -> None:
     """Check that results may be published at an address.
+
+    Args:
+        address: The address.
+        place: The stage, for errors.
+        is_guarded: Whether it may be one that other machines reach.
 
     Raises:
         UserError: They may not, or it is no address.
@@ -35,7 +40,7 @@ def check_address(address: str, place: str, *, allow_remote: bool) -> None:
     if address.startswith(IPC):
         _check_ipc(address.removeprefix(IPC), where)
     elif address.startswith(TCP):
-        _check_tcp(address, where, allow_remote=allow_remote)
+        _check_tcp(address, where, is_guarded=is_guarded)
     else:
         raise UserError(where, "is neither ipc:// nor tcp://", "give `ipc://PATH`, or leave it out")
 
@@ -71,7 +76,7 @@ def _check_ipc(path: str, where: str) -> None:
         raise UserError(where, f"nothing can be made in '{folder}'", "give another `address`")
 
 
-def _check_tcp(address: str, where: str, *, allow_remote: bool) -> None:
+def _check_tcp(address: str, where: str, *, is_guarded: bool) -> None:
     try:
         parts = urlsplit(address)
         host, port = parts.hostname or "", parts.port
@@ -79,11 +84,12 @@ def _check_tcp(address: str, where: str, *, allow_remote: bool) -> None:
         raise UserError(where, f"is no address ({error})", "give `tcp://127.0.0.1:PORT`") from error
     if not host or not port or parts.path:
         raise UserError(where, "needs a host and a port", "give `tcp://127.0.0.1:PORT`")
-    if not allow_remote and not _is_loopback(host):
+    if not is_guarded and not _is_loopback(host):
         raise UserError(
             where,
             "can be reached from other machines, unencrypted",
-            "give `tcp://127.0.0.1:PORT`, or set `allow_remote: true`",
+            "give `curve:` (keys are made by `edgert keys NAME`), `tcp://127.0.0.1:PORT`, or "
+            "`insecure: true`",
         )
 
 

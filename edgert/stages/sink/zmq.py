@@ -22,6 +22,7 @@ from edgert.stages.base import (
     StageOptions,
 )
 from edgert.stages.sink.address import IPC, check_address, default_address, make_folder
+from edgert.stages.sink.curve import CurveOptions, Keeper, clients_folder, read_secret
 from edgert.stages.sink.message import RESULT_INPUTS, ResultMaker, require_one
 from edgert.tensor import PortSpec
 
@@ -39,9 +40,15 @@ class ZmqOptions(StageOptions):
         description="Where it is published: `ipc://PATH` or `tcp://HOST:PORT`; without it, a "
         "socket named after the stage in the user's runtime folder, logged at the start.",
     )
-    allow_remote: bool = Field(
+    curve: CurveOptions | None = Field(
+        None,
+        description="Keys, with which an address that other machines reach is allowed: what is "
+        "published is encrypted, and nobody without a key gets it.",
+    )
+    insecure: bool = Field(
         False,  # noqa: FBT003
-        description="Allow a TCP address that other machines reach. Nothing is encrypted.",
+        description="Allow an address that other machines reach without keys: whoever reaches it "
+        "reads every result. Told at each start.",
     )
     wait_for: int = Field(
         0, ge=0, description="How many subscriptions must be there before the first frame."
@@ -72,7 +79,11 @@ class ZmqSink(Stage):
         """Check what arrives, and the address."""
         require_one(inputs, context.place)
         address = options.address or default_address(context.name)
-        check_address(address, context.place, allow_remote=options.allow_remote)
+        is_guarded = options.curve is not None or options.insecure
+        check_address(address, context.place, is_guarded=is_guarded)
+        if options.curve is not None:
+            read_secret(options.curve, context.folder, context.place)
+            clients_folder(options.curve, context.folder, context.place)
         return {}
 
     def __init__(self, options: ZmqOptions, context: StageContext) -> None:
@@ -80,6 +91,7 @@ class ZmqSink(Stage):
         self._results = ResultMaker(context)
         self._subscriptions = 0
         self._is_bound = False
+        self._keeper: Keeper | None = None
         self._context: zmq.Context[zmq.Socket[bytes]] | None = None
         self.unheard = 0
         self.overrun = 0
@@ -97,6 +109,7 @@ class ZmqSink(Stage):
         self._socket.set(zmq.SNDHWM, self.settings.queue)
         self._socket.set(zmq.LINGER, LINGER_MS)
         try:
+            self._guard()
             self._bind()
         except UserError:
             self.close()
@@ -121,6 +134,9 @@ class ZmqSink(Stage):
         if self._context is None:
             return
         self._socket.close()
+        if self._keeper is not None:
+            self._keeper.close()
+            self._keeper = None
         self._context.term()
         self._context = None
         if self._is_bound and self.address.startswith(IPC):
@@ -131,6 +147,16 @@ class ZmqSink(Stage):
         ):
             if count:
                 self.context.log.warning("%s: %d results %s", self.context.place, count, what)
+
+    def _guard(self) -> None:
+        """Ask for keys; say so where results are open to everybody."""
+        curve, place = self.settings.curve, self.context.place
+        if curve is not None and self._context is not None:
+            folder = self.context.folder
+            self._keeper = Keeper(self._context, self._socket, curve, folder, place)
+        elif self.settings.insecure:
+            said = "%s: insecure: whoever reaches '%s' reads every result"
+            self.context.log.warning(said, place, self.address)
 
     def _bind(self) -> None:
         if self.address.startswith(IPC):

@@ -154,9 +154,9 @@ def test_a_port_in_use_is_told() -> None:
 @pytest.mark.parametrize(
     ("address", "expected"),
     [
-        ("tcp://*:5555", "set `allow_remote: true`"),
-        ("tcp://0.0.0.0:5555", "set `allow_remote: true`"),
-        ("tcp://192.168.1.2:5555", "set `allow_remote: true`"),
+        ("tcp://*:5555", "`insecure: true`"),
+        ("tcp://0.0.0.0:5555", "`insecure: true`"),
+        ("tcp://192.168.1.2:5555", "`insecure: true`"),
         ("tcp://127.0.0.1", "needs a host and a port"),
         ("tcp://127.0.0.1:99999", "is no address"),
         ("ipc://results", "needs an absolute path"),
@@ -179,7 +179,7 @@ def test_loopback_is_allowed(address: str) -> None:
 
 
 def test_other_machines_are_let_in_on_request() -> None:
-    options = ZmqSink.options.model_validate({"address": "tcp://*:5555", "allow_remote": True})
+    options = ZmqSink.options.model_validate({"address": "tcp://*:5555", "insecure": True})
     assert ZmqSink.plan(options, {"detections": DETECTIONS}, plan_context(Path())) == {}
 
 
