@@ -12,7 +12,7 @@ import msgspec
 from edgert.cli.render import sentences, show, show_json, table
 from edgert.coverage.record import Case, Model, Report
 from edgert.coverage.report.baseline import Change, Comparison, FailOn, against, failures
-from edgert.coverage.report.cells import by_operator
+from edgert.coverage.report.cells import by_operator, said_placement
 from edgert.coverage.report.read import read_reports
 from edgert.coverage.report.write import check_path, write
 from edgert.device.memory import in_units
@@ -93,8 +93,9 @@ def total(report: Report) -> str:
 
 def _line(found: Sequence[Case | Model], what: str) -> str:
     number, device, equal, differs, unsupported, other = _counts(found)
+    where = "listed" if {each.evidence for each in found} == {"static-list"} else "on the device"
     return (
-        f"{number} {what}: {device} wholly on the device; {equal} equal, {differs} differ, "
+        f"{number} {what}: {device} wholly {where}; {equal} equal, {differs} differ, "
         f"{unsupported} unsupported, {other} failed or not compared"
     )
 
@@ -118,7 +119,7 @@ def _model_row(model: Model) -> tuple[object, ...]:
     known = in_units(sum(size or 0 for size in moved)) if None not in moved else "unknown size"
     return (
         model.model,
-        model.placement,
+        said_placement(model),
         _percent(model.share_of_nodes),
         _percent(model.share_of_macs),
         "" if model.partitions is None else model.partitions,

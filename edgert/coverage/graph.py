@@ -74,7 +74,12 @@ def placed(graph: Graph, found: Mapping[str, Node]) -> list[Node]:
 
 
 def crossings(graph: Graph, nodes: Sequence[Node]) -> list[Crossing]:
-    """Return the tensors that go from the device to the CPU or back, each way once."""
+    """Return the tensors that go from the device to the CPU or back, each way once.
+
+    Of nodes that are not told none is known.
+    """
+    if not nodes:
+        return []
     on_device = {node.name: node.placement == "device" for node in nodes}
     makers = {tensor: node.name for node in graph.nodes for tensor in node.outputs}
     found: dict[tuple[str, bool], None] = {}

@@ -10,8 +10,10 @@ from edgert.errors import UserError
 
 GROUP = "edgert.coverage_adapters"
 ADAPTERS = {
+    "emulated": "edgert.coverage.adapters.emulated:EmulatedAdapter",
     "onnxruntime": "edgert.coverage.adapters.onnxruntime:OnnxRuntimeAdapter",
     "openvino": "edgert.coverage.adapters.openvino:OpenVinoAdapter",
+    "profile": "edgert.coverage.adapters.profile:ProfileAdapter",
     "tflite": "edgert.coverage.adapters.tflite:TfliteAdapter",
 }
 

@@ -104,6 +104,19 @@ class TfliteAdapter:
         return "device" if operator.taken or self._device == _CPU else "cpu"
 
 
+def read_graph(path: str) -> Graph:
+    """Return the graph of a file.
+
+    Raises:
+        RuntimeError: This TFLite does not tell it.
+    """
+    interpreter = open_model(path, 1, xnnpack=False, delegates=[])
+    found = delegates.operators(interpreter)
+    if found is None:
+        raise RuntimeError("this TFLite does not tell a model's operators")
+    return _graph(interpreter, found)
+
+
 def _node_name(operator: delegates.Operator) -> str:
     return f"{operator.name}#{operator.number}"
 

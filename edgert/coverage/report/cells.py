@@ -74,6 +74,15 @@ def verdict(found: Case | Model) -> Verdict:
     return "supported" if found.evidence in PROVEN and computed else "unknown"
 
 
+def said_placement(found: Case | Model) -> str:
+    """Return the placement in words: what only a list says is not on the device, but listed."""
+    if found.evidence != "static-list":
+        return found.placement
+    return {"device": "listed", "partly": "partly listed", "cpu": "not listed"}.get(
+        found.placement, found.placement
+    )
+
+
 def cell(cases: Sequence[Case | Model]) -> Cell:
     """Return what several cases come to."""
     found = [verdict(case) for case in cases]

@@ -106,7 +106,7 @@ function drawModel(model) {
     ["crossings", `${model.crossings.length}, ${model.crossings.reduce((sum, each) => sum + (each.size_bytes ?? 0), 0)} bytes`],
     ["largest error", figure(model.max_error)], ["latency, ms", figure(model.latency_ms)],
     ["reason", model.reason], ["mend", model.mend]].filter(([, said]) => said);
-  const verdictOf = { device: "supported", partly: "partly", cpu: "cpu", rejected: "refused", unknown: "unknown" };
+  const verdictOf = { device: model.evidence === "static-list" ? "listed" : "supported", partly: "partly", cpu: "cpu", rejected: "refused", unknown: "unknown" };
   const graph = element("div", { class: "graph", "aria-hidden": "true" }, ...model.nodes.map((node) =>
     element("i", { class: verdictOf[node.placement],
       title: `${node.operator} ${node.name}: ${node.placement}${node.reason ? `: ${node.reason}` : ""}` },

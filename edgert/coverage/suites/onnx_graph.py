@@ -49,6 +49,17 @@ def make_ready(
     return {"path": target, "graph": msgspec.to_builtins(graph_of(model))}
 
 
+def read_graph(path: str) -> Graph:
+    """Return the graph of a file as it is.
+
+    Raises:
+        ModelError: It is damaged.
+    """
+    model = read_model(path, {})
+    _name_nodes(model)
+    return graph_of(model)
+
+
 def _name_nodes(model: Any) -> None:
     taken: set[str] = set()
     for number, node in enumerate(model.graph.node):
@@ -66,13 +77,26 @@ def graph_of(model: Any) -> Graph:
         GraphNode(
             name=node.name,
             operator=kind_of(node),
-            inputs=tuple(name for name in node.input if name and name not in weights),
+            inputs=tuple(name for name in reads(node) if name not in weights),
             outputs=tuple(filter(None, node.output)),
             macs=count,
         )
         for node, count in zip(model.graph.node, macs, strict=True)
     ]
     return Graph(nodes=nodes, sizes=_sizes(model, shapes))
+
+
+def reads(node: Any) -> list[str]:
+    """Return the tensors that a node reads, those that only its inner graphs read, too."""
+    found = dict.fromkeys(filter(None, node.input))
+    for attribute in node.attribute:
+        for inner in (attribute.g, *attribute.graphs):
+            made = {value.name for value in (*inner.input, *inner.initializer)}
+            for each in inner.node:
+                found |= dict.fromkeys(name for name in reads(each) if name not in made)
+                made.update(each.output)
+            found |= dict.fromkeys(one.name for one in inner.output if one.name not in made)
+    return list(found)
 
 
 def _sizes(model: Any, shapes: Any) -> dict[str, int]:
