@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 
 
 def main() -> None:
     """Run the command line."""
     occupy_standard_numbers()
+    forget_current_folder()
     from edgert.cli.main import run
 
     run()
@@ -28,6 +30,17 @@ def occupy_standard_numbers() -> None:
             os.set_inheritable(number, True)  # noqa: FBT003  has no keyword
     if sys.stderr is None:
         sys.stderr = open(2, "w", closefd=False)  # noqa: SIM115  it stays open to the end
+
+
+def forget_current_folder() -> None:
+    """Take the current folder from the head of ``sys.path``, where ``python -m`` puts it.
+
+    A module that lies beside a pipeline file is nothing to import (``stages/code.py``). The folder
+    stays where edgert itself was found there: a source tree that is not installed.
+    """
+    here = Path.cwd()
+    if sys.path[:1] in ([""], [str(here)]) and Path(__file__).parents[1] != here:
+        del sys.path[0]
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from edgert.cli.options import profile_option
+from edgert.cli.options import code_option, profile_option
 from edgert.cli.render import show, show_json
 from edgert.errors import EXIT_USER, Fault, PipelineError
 from edgert.models.reader import Models
@@ -35,6 +35,7 @@ from edgert.stages.registry import Registry
 @click.option("--input", "input_", metavar="WHAT", help="Value of EDGERT_INPUT.")
 @click.option("--output", metavar="WHERE", help="Value of EDGERT_OUTPUT.")
 @profile_option
+@code_option
 @click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
 def command(
     files: tuple[Path, ...],

@@ -11,6 +11,7 @@ import click
 
 from edgert import logs
 from edgert.pipeline.substitute import command_line_variables
+from edgert.stages import code
 
 Function = Callable[..., Any]
 
@@ -55,6 +56,19 @@ def profile_option(function: Function) -> Function:
         "--profile",
         metavar="NAME|PATH",
         help="Device profile instead of the one that matches this machine.",
+    )
+    return option(function)
+
+
+def code_option(function: Function) -> Function:
+    """Add ``--allow-code`` to a command; modules of those folders can be named afterwards."""
+    option = click.option(
+        "--allow-code",
+        metavar="FOLDER",
+        multiple=True,
+        expose_value=False,
+        callback=lambda _context, _parameter, folders: code.allow(folders, "--allow-code"),
+        help="Let `kind: module:Class` name modules of this folder, too (EDGERT_CODE).",
     )
     return option(function)
 

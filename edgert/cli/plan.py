@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from edgert.cli.options import log_options, pipeline_options, profile_option
+from edgert.cli.options import code_option, log_options, pipeline_options, profile_option
 from edgert.cli.planning import plan_file
 from edgert.cli.progress import StatusLine
 from edgert.cli.render import show, show_json, table
@@ -23,6 +23,7 @@ from edgert.stages.infer_requests import REQUESTS
 @click.command()
 @pipeline_options
 @profile_option
+@code_option
 @click.option(
     "--format", "style", type=click.Choice(["text", "json"]), default="text", show_default=True
 )

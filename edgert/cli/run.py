@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from edgert.cli.options import log_options, pipeline_options, profile_option
+from edgert.cli.options import code_option, log_options, pipeline_options, profile_option
 from edgert.cli.plan import render_profile
 from edgert.cli.planning import plan_file, say
 from edgert.cli.progress import StatusLine, run_ticker
@@ -23,6 +23,7 @@ from edgert.runtime.run import OnTick, RunOptions
 @click.command()
 @pipeline_options
 @profile_option
+@code_option
 @click.option("--max-frames", type=click.IntRange(min=1), help="End each stream after so many.")
 @click.option(
     "--duration", type=click.FloatRange(min=0, min_open=True), help="End after so many seconds."

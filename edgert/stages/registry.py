@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import sys
 from collections.abc import Mapping
 from importlib.metadata import entry_points
 from types import ModuleType
@@ -11,6 +12,7 @@ from types import ModuleType
 from edgert.errors import UserError
 from edgert.pipeline.contract import StageContract
 from edgert.pipeline.near import choices, near_miss
+from edgert.stages import code
 from edgert.stages.base import Source, Stage
 
 ENTRY_POINTS = "edgert.stages"
@@ -53,6 +55,7 @@ class Registry:
     def __init__(
         self, added: Mapping[str, str] | None = None, built_in: Mapping[str, str] = BUILT_IN
     ) -> None:
+        code.allow_environment()
         self._table = {**(installed_kinds() if added is None else added), **built_in}
 
     def names(self) -> tuple[str, ...]:
@@ -105,13 +108,15 @@ def _is_dotted(name: str) -> bool:
 
 
 def _module(name: str, place: str) -> ModuleType:
+    if name.partition(".")[0] in sys.stdlib_module_names:  # importing some of them does things
+        raise UserError(place, f"the module '{name}' is Python's own", "Name a module with a stage")
     try:
         return importlib.import_module(name)
     # A module of somebody else may raise anything while it is imported, or even call sys.exit.
     except (Exception, SystemExit) as error:  # noqa: BLE001
         why = str(error).partition("\n")[0] or type(error).__name__
         fault = f"the module '{name}' cannot be imported: {why}"
-        mend = "Install its package in this environment, or put its folder on PYTHONPATH"
+        mend = "Install its package here, or allow its folder (--allow-code, EDGERT_CODE)"
         if not isinstance(error, ModuleNotFoundError):
             mend = f"Mend the module; 'python -c \"import {name}\"' shows where"
         raise UserError(place, fault, mend) from error

@@ -116,7 +116,7 @@ def test_an_installed_entry_point_is_a_kind(
         (
             "nowhere.at_all:Blur",
             "the module 'nowhere.at_all' cannot be imported: No module named 'nowhere'. "
-            "Install its package in this environment, or put its folder on PYTHONPATH.",
+            "Install its package here, or allow its folder (--allow-code, EDGERT_CODE).",
         ),
         (
             "broken_import:Blur",
