@@ -158,7 +158,8 @@ def _nodes(ready: Ready, answer: Answer) -> list[Node]:
     if answer.placement in ("device", "cpu"):
         # The whole is proved; a runtime may call its nodes otherwise, or have fused them.
         found = {
-            node.name: Node(name=node.name, operator=node.operator, placement=answer.placement)
+            node.name: found.get(node.name)
+            or Node(name=node.name, operator=node.operator, placement=answer.placement)
             for node in ready.graph.nodes
         }
     return graph.placed(ready.graph, found) if found else []
