@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from edgert.cli.coverage_merge import command as merge
+from edgert.cli.coverage_setup import command as setup
 from edgert.cli.progress import StatusLine
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ def command() -> None:
 
 
 command.add_command(merge, "merge")
+command.add_command(setup, "setup")
 
 
 @command.command()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib.metadata import entry_points
 from typing import Any
 
+from edgert.coverage import environments
 from edgert.coverage.protocol import Spec
 from edgert.errors import UserError
 
@@ -14,6 +15,8 @@ ADAPTERS = {
     "onnxruntime": "edgert.coverage.adapters.onnxruntime:OnnxRuntimeAdapter",
     "openvino": "edgert.coverage.adapters.openvino:OpenVinoAdapter",
     "profile": "edgert.coverage.adapters.profile:ProfileAdapter",
+    "qnn": "edgert.coverage.adapters.qnn:QnnAdapter",
+    "vela": "edgert.coverage.adapters.vela:VelaAdapter",
     "tflite": "edgert.coverage.adapters.tflite:TfliteAdapter",
 }
 
@@ -32,7 +35,7 @@ def spec_of(text: str, options: dict[str, Any], memory_bytes: int) -> Spec:
         memory_bytes: What each child may allocate.
 
     Raises:
-        UserError: There is no such adapter, or no device is named.
+        UserError: There is no such adapter, it is not set up, or no device is named.
     """
     name, _, device = text.partition(":")
     targets = {each.name: each.value for each in entry_points(group=GROUP)} | ADAPTERS
@@ -41,4 +44,11 @@ def spec_of(text: str, options: dict[str, Any], memory_bytes: int) -> Spec:
         raise UserError("device", f"there is no adapter {name!r}", mend)
     if not device:
         raise UserError("device", f"{text!r} names no device", f"For example: {name}:CPU")
-    return Spec(target=targets[name], device=device, options=options, memory_bytes=memory_bytes)
+    python = str(environments.find(name).python) if name in environments.ENVIRONMENTS else ""
+    return Spec(
+        target=targets[name],
+        device=device,
+        options=options,
+        memory_bytes=memory_bytes,
+        python=python,
+    )
