@@ -11,6 +11,7 @@
     └── RunError                   the run failed                        exit 1
         ├── StageError             a stage raised, or broke a rule of its contract
         ├── DeviceLostError        a device that had taken a model fails at it now
+        ├── SourceError            a live source is gone and is not tried again
         └── WorkerDiedError        a worker process ended that should not have
 
     FrameLostError, FrameFiltered  not faults of a run: what a stage says of one frame
@@ -21,6 +22,8 @@ Anything else that reaches the command line is a bug of ours: exit 70, with its 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+from edgert.redact import redact
 
 EXIT_DONE = 0
 EXIT_RUN_FAILED = 1
@@ -49,16 +52,19 @@ class Fault:
     column: int = 0
 
     def __str__(self) -> str:
-        """Return ``file:line:column: place: fault. mend.``, leaving out what is not known."""
+        """Return ``file:line:column: place: fault. mend.``, leaving out what is not known.
+
+        Credentials in URLs are left out, too.
+        """
         where = self.file
         if self.file and self.line:
             where = f"{self.file}:{self.line}:{self.column}"
         head = ": ".join(part for part in (where, self.place) if part)
         said = f"{head}: {self.fault.rstrip('.')}."
         if not self.mend:
-            return said
+            return redact(said)
         end = "" if self.mend.endswith(("?", "!")) else "."
-        return f"{said} {self.mend[0].upper()}{self.mend[1:].rstrip('.')}{end}"
+        return redact(f"{said} {self.mend[0].upper()}{self.mend[1:].rstrip('.')}{end}")
 
 
 class EdgertError(Exception):
@@ -119,6 +125,10 @@ class StageError(RunError):
 
 class DeviceLostError(RunError):
     """A device that had taken a model fails at it now: frames in flight are tried elsewhere."""
+
+
+class SourceError(RunError):
+    """A live source cannot be had, and was not to be tried (again)."""
 
 
 class WorkerDiedError(RunError):

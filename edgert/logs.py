@@ -12,6 +12,7 @@ import time
 from typing import Any, TextIO
 
 from edgert import journal
+from edgert.redact import redact, redact_all
 
 LEVELS = ("debug", "info", "warning", "error")
 FORMATS = ("auto", "text", "json", "journal")
@@ -25,6 +26,10 @@ class TextFormatter(logging.Formatter):
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(short)s: %(message)s", "%H:%M:%S")
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return one record, its traceback too, without credentials."""
+        return redact(super().format(record))
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  logging's own name
         """Return the line without our own name before the logger's."""
@@ -46,7 +51,7 @@ class JsonFormatter(logging.Formatter):
         line |= extras(record)
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
-        return json.dumps(line, ensure_ascii=False, default=str)
+        return json.dumps(redact_all(line), ensure_ascii=False, default=str)
 
 
 class JournalHandler(logging.Handler):
@@ -61,14 +66,16 @@ class JournalHandler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Send one record."""
-        text = f"{_short(record.name)}: {self.format(record)}"
+        text = redact(f"{_short(record.name)}: {self.format(record)}")
         fields: dict[str, str | int] = {
             "MESSAGE": text,
             "PRIORITY": journal.priority(record.levelno),
             "SYSLOG_IDENTIFIER": _ROOT,
             "LOGGER": record.name,
         }
-        given = {f"{_ROOT}_{name}".upper(): str(value) for name, value in extras(record).items()}
+        given = {
+            f"{_ROOT}_{name}".upper(): redact(str(value)) for name, value in extras(record).items()
+        }
         if not self._journal.send(given | fields):
             sys.stderr.write(f"{journal.marked(text, record.levelno)}\n")
 

@@ -18,6 +18,7 @@ from edgert.pipeline.load import read
 from edgert.pipeline.substitute import command_line_variables
 from edgert.plan.build import find_faults
 from edgert.profiles.choose import Chosen, choose
+from edgert.redact import redact_all
 from edgert.stages.registry import Registry
 
 
@@ -110,4 +111,5 @@ def _tell_good(report: Report) -> None:
 
 
 def _as_data(report: Report) -> dict[str, Any]:
-    return {"ok": not report.faults, **asdict(report)}
+    plain: dict[str, object] = redact_all(asdict(report))
+    return {"ok": not report.faults, **plain}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import os
 import select
@@ -12,6 +13,7 @@ import click
 
 from edgert import journal
 from edgert.errors import EXIT_BUG, EdgertError
+from edgert.redact import redact
 from edgert.version import __version__
 
 EXIT_INTERRUPTED = 130  # as a shell says it: 128 + SIGINT
@@ -29,7 +31,9 @@ def tell(error: BaseException) -> int:
             click.echo(journal.marked(text, logging.ERROR) if in_journal else text, err=True)
             return error.exit_code
         case click.ClickException():
-            error.show()
+            shown = io.StringIO()
+            error.show(shown)
+            click.echo(redact(shown.getvalue()), err=True, nl=False)
             return error.exit_code
         case KeyboardInterrupt() | click.Abort():
             return EXIT_INTERRUPTED
@@ -40,7 +44,7 @@ def tell(error: BaseException) -> int:
 
 
 def _tell_bug(error: BaseException) -> int:
-    traceback.print_exception(error)
+    click.echo(redact("".join(traceback.format_exception(error))), err=True, nl=False)
     click.echo(
         f"edgert {__version__}: this is a bug of edgert, not of your input. Please report it with "
         "the lines above, the command line and the pipeline file.",

@@ -17,6 +17,7 @@ from edgert.device.memory import in_units
 from edgert.plan.probe import Probed, probe
 from edgert.plan.structs import Plan, StagePlan
 from edgert.profiles.apply import ProfileUse
+from edgert.redact import redact_all
 from edgert.stages.infer_requests import REQUESTS
 
 
@@ -60,7 +61,7 @@ def command(  # noqa: PLR0913  one parameter an option, as click has it
 
 def plan_json(plan: Plan) -> dict[str, object]:
     """Return the plan as plain JSON values, ``edgert.plan/1``."""
-    plain: dict[str, object] = msgspec.to_builtins(plan, str_keys=True)
+    plain: dict[str, object] = redact_all(msgspec.to_builtins(plan, str_keys=True))
     return {"schema": "edgert.plan/1", "shared_bytes": plan.shared_bytes, **plain}
 
 

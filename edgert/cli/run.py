@@ -87,7 +87,7 @@ def command(  # noqa: PLR0913  one parameter an option, as click has it
     line.clear()
     if notifier:
         notifier.ended(str(outcome.errors[0]) if outcome.errors else "ended")
-    if not quiet and outcome.summary.frames["read"]:
+    if not quiet and (outcome.summary.frames["read"] or outcome.summary.sources):
         say(render_summary(outcome.summary))
     if summary_file:
         write_summary(summary_file, outcome.summary)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from edgert.cli.render import table
+from edgert.runtime.sources import SourceState
 from edgert.runtime.summary import BatchSummary, Percentiles, Summary
 
 
@@ -50,6 +51,7 @@ def render_summary(summary: Summary) -> str:
             for name, stage in summary.stages.items()
             if stage.restarts
         ),
+        *(_source(name, source) for name, source in summary.sources.items()),
         *(_device(name, device) for name, device in summary.devices.items()),
         *(
             f"link {name}: dropped {link['dropped']}, lost {link['lost']} of {link['read']}"
@@ -71,6 +73,20 @@ def _percentiles(times: Percentiles) -> str:
     return (
         f"p50 {_ms(times.p50)}, p95 {_ms(times.p95)}, p99 {_ms(times.p99)}, max {_ms(times.max)} ms"
     )
+
+
+def _source(name: str, source: SourceState) -> str:
+    why = f": {source.reason}" if source.reason and source.state != "online" else ""
+    said = "".join(
+        f"; {part}"
+        for part in (
+            source.media,
+            f"came back {source.reconnects} times" if source.reconnects else "",
+            f"its time began {source.epochs} times" if source.epochs > 1 else "",
+        )
+        if part
+    )
+    return f"source {name}: {source.state}{why}{said}"
 
 
 def _device(stage: str, device: dict[str, object]) -> str:

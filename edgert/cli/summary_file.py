@@ -11,6 +11,7 @@ import msgspec
 
 from edgert.errors import ResourceError, UserError
 from edgert.plan.structs import Plan
+from edgert.redact import redact_all
 from edgert.runtime.summary import Summary
 
 MEND = "Give another path"
@@ -48,7 +49,8 @@ def write_summary(path: Path, summary: Summary) -> None:
     Raises:
         ResourceError: It cannot be written.
     """
-    encoded = msgspec.json.format(msgspec.json.encode(summary), indent=2) + b"\n"
+    plain = redact_all(msgspec.to_builtins(summary))
+    encoded = msgspec.json.format(msgspec.json.encode(plain), indent=2) + b"\n"
     try:
         if path.exists() and not stat.S_ISREG(path.stat().st_mode):
             path.write_bytes(encoded)  # /dev/stdout, say

@@ -61,10 +61,19 @@ class SaidFault(msgspec.Struct, frozen=True):
 
 
 class InputFault(msgspec.Struct, tag="input-fault", frozen=True):
-    """A source's input turned out not to be whole; its stream ends, the run goes on to drain."""
+    """A source's input turned out not to be whole, or a camera is gone for good.
+
+    Its stream ends; the others go on.
+
+    Attributes:
+        worker: Its name.
+        faults: What to tell the user.
+        exit_code: Of the error (``errors.py``).
+    """
 
     worker: str
     faults: tuple[SaidFault, ...]
+    exit_code: int
 
 
 class Failed(msgspec.Struct, tag="failed", frozen=True):

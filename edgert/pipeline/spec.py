@@ -222,6 +222,11 @@ class LimitsSpec(_Part):
     in_flight: int = Field(
         4, ge=1, le=256, description="Frames per stream between its source and the sinks."
     )
+    require: Literal["any", "all"] = Field(
+        "any",
+        description="`any`: the run begins with the cameras that are there, others join when they "
+        "come. `all`: it fails where one does not send a frame in time.",
+    )
 
 
 class DeviceSpec(_Part):

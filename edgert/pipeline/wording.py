@@ -9,6 +9,7 @@ from edgert.pipeline.marks import Mark
 from edgert.pipeline.near import choices
 from edgert.pipeline.shape import Shape, range_of
 from edgert.pipeline.spec import EDGE, EDGE_MEND, PIPELINE_NAME, STAGE_NAME
+from edgert.redact import redact
 
 Said = tuple[str, str]
 
@@ -91,6 +92,7 @@ def said(value: Any, mark: Mark) -> str:
     if value is None:
         return "nothing"
     text = mark.text if mark.text is not None else str(value)
+    text = redact(text)  # before it is cut: half a URL does not look like one
     shown = text if len(text) <= 60 else f"{text[:60]}..."
     shown = shown.encode("unicode_escape").decode("ascii") if not shown.isprintable() else shown
     if isinstance(value, bool) and text.lower() not in {"true", "false"}:

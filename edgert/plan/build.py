@@ -144,6 +144,7 @@ class _Builder:
             unknown=unknown_devices(devices),
             profile=self._known.profile,
             turns=turns_of(self._spec, planner.replicas, self._options),
+            require=self._spec.limits.require,
         )
 
     def _plan_stage(self, name: str) -> None:

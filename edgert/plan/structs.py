@@ -101,6 +101,7 @@ class Plan(msgspec.Struct, frozen=True):
         requested: Stage -> devices asked for, in order.
         requests: Stage -> inferences that it keeps in flight.
         turns: Limits of devices.
+        require: ``all`` where every camera must be there when the run begins, else ``any``.
         unknown: What is not known before the run, for people.
         profile: The device profile, and what it filled in; None where none matches.
     """
@@ -118,6 +119,7 @@ class Plan(msgspec.Struct, frozen=True):
     unknown: tuple[str, ...] = ()
     profile: ProfileUse | None = None
     turns: Turns = Turns()
+    require: str = "any"
 
     @property
     def shared_bytes(self) -> int:
@@ -154,6 +156,7 @@ class WorkerOrder(msgspec.Struct, frozen=True):
         set_aside: Stage, stream and sequence of frames that are not tried again.
         refused: Stage -> device -> why it refused, of earlier starts.
         lost: Stage -> device -> how it failed while it ran, the last one last.
+        require: As of the plan.
     """
 
     worker: WorkerPlan
@@ -173,3 +176,4 @@ class WorkerOrder(msgspec.Struct, frozen=True):
     set_aside: tuple[tuple[str, int, int], ...] = ()
     refused: dict[str, dict[str, str]] = {}
     lost: dict[str, dict[str, str]] = {}
+    require: str = "any"

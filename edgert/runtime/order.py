@@ -48,6 +48,7 @@ def make_order(plan: Plan, member: Member, options: RunOptions, control: str) ->
         set_aside=tuple(member.set_aside),
         refused=member.refused,
         lost=member.lost,
+        require=plan.require,
     )
 
 

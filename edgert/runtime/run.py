@@ -6,7 +6,7 @@ import logging
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from edgert.errors import EXIT_BUG, EXIT_DONE, EdgertError, RunError
 from edgert.plan.structs import Plan
@@ -15,6 +15,7 @@ from edgert.runtime.health import Health
 from edgert.runtime.memory import pss_by_process
 from edgert.runtime.order import RunOptions as RunOptions  # noqa: PLC0414  exported
 from edgert.runtime.signals import SignalWatch
+from edgert.runtime.sources import SourceState, live_sources
 from edgert.runtime.summary import Summary, rate, summarise
 from edgert.runtime.supervisor import Supervisor
 from edgert.runtime.throttle import ThrottleWatch
@@ -36,6 +37,7 @@ class Progress:
         elapsed_s: Seconds since START.
         restarts: How often workers were started again.
         stuck: What keeps it from going on, where that is beyond the supervisor's help.
+        sources: Each live source and how it is.
     """
 
     phase: str
@@ -44,6 +46,7 @@ class Progress:
     elapsed_s: float
     restarts: int = 0
     stuck: str = ""
+    sources: dict[str, SourceState] = field(default_factory=dict)
 
 
 OnTick = Callable[[Progress], None]
@@ -113,6 +116,7 @@ class Run:
             time.monotonic() - started if started else 0.0,
             sum(member.restarts for member in members),
             self._health.why_stuck(members, time.monotonic()),
+            live_sources(supervisor.ledger, self._plan.streams),
         )
 
     def finish(self) -> Outcome:

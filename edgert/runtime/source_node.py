@@ -9,7 +9,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence, Set
 
-from edgert.errors import EdgertError, FrameLostError, StageError, UserError
+from edgert.errors import EdgertError, FrameLostError, SourceError, StageError, UserError
+from edgert.runtime.feed_watch import FeedWatch
 from edgert.runtime.node import WAIT_IN, Node, Outputs
 from edgert.stages.base import Source
 from edgert.tensor import FrameHeader
@@ -29,10 +30,11 @@ class SourceNode(Node):
         gate: The gate of its stream.
         stream: Number of its stream.
         max_frames: Frames after which it ends; 0 for no limit.
-        on_input_fault: Told when the input turns out not to be whole.
+        on_input_fault: Told when the input turns out not to be whole, or a camera is gone for good.
+        watch: What it knows of its live source; None for any other.
     """
 
-    def __init__(  # noqa: PLR0913  the wiring of a source is wider than that of other stages
+    def __init__(  # noqa: PLR0913, PLR0917  the wiring of a source is wider than that of other stages
         self,
         stage: Source,
         block: StageBlock,
@@ -40,7 +42,8 @@ class SourceNode(Node):
         gate: FlowGate,
         stream: int,
         max_frames: int,
-        on_input_fault: Callable[[UserError], None],
+        on_input_fault: Callable[[EdgertError], None],
+        watch: FeedWatch | None = None,
     ) -> None:
         super().__init__(stage, block, outputs)
         self._source = stage
@@ -48,6 +51,7 @@ class SourceNode(Node):
         self._stream = stream
         self._max_frames = max_frames
         self._on_input_fault = on_input_fault
+        self._watch = watch
         self._sequence = 0
         self._kept: FrameHeader | None = None
         self._kept_lost: FrameLostError | None = None
@@ -76,14 +80,22 @@ class SourceNode(Node):
         elif not self._source.is_live:
             self._source.resume(self._sequence)
 
+    def begin(self) -> None:
+        """Begin to wait; a live source begins to connect."""
+        super().begin()
+        if self._watch is not None:
+            self._watch.feed.start()
+
     def step(self) -> bool:
         """Send one frame off, or drop one; account for what came back."""
         if self._ending:
             self._gate.settle()
             self.finished = not self._gate.in_flight
             return False
+        if self._watch is not None and not self._is_there(self._watch):
+            return False
         can_send = self._gate.is_open() and self._has_loans()
-        if self._source.is_live:
+        if self._source.is_live and self._watch is None:
             return self._step_live(can_send=can_send)
         if not can_send:
             return False
@@ -93,10 +105,20 @@ class SourceNode(Node):
             self._send(self._kept)
         return True
 
+    def _is_there(self, watch: FeedWatch) -> bool:
+        """Whether a live source has something to grab; frames that never came here are counted."""
+        self._words[StageBlock.LOST] += watch.look(self._gate)
+        if watch.feed.is_ready():
+            return True
+        self._gate.settle()  # nobody else asks for credits while no frame comes
+        return False
+
     def wait_fds(self) -> Sequence[int]:
-        """Wait for credits, else for a slot."""
+        """Wait for a live source's frame, for credits, else for a slot."""
         if self._ending or not self._gate.is_open():
             return (self._gate.done_fd,)
+        if self._watch is not None and not self._watch.feed.is_ready():
+            return (self._watch.feed.ready_fd,)
         return self._outputs.free_fds  # not for credits: each frame that ends would wake it
 
     def stop(self) -> None:
@@ -130,7 +152,7 @@ class SourceNode(Node):
         except FrameLostError as error:
             self._count_lost(error)
             return True
-        except UserError as error:
+        except (UserError, SourceError) as error:
             self._on_input_fault(error)
             return False
         except EdgertError:
@@ -141,7 +163,10 @@ class SourceNode(Node):
             words[StageBlock.BUSY] = 0
         if header is None:
             return False  # one that is kept still counts: _end() drops it
-        self._kept = header
+        if self._watch is None:
+            self._kept = header
+        else:
+            self._kept = self._watch.in_its_epoch(header)
         return True
 
     def _count_lost(self, error: FrameLostError) -> None:
@@ -182,6 +207,8 @@ class SourceNode(Node):
         if self._kept is not None:
             self._kept = None
             self._gate.drop()
+        if self._watch is not None:
+            self._words[StageBlock.LOST] += self._watch.look(self._gate)
         self._ending = True
         self._outputs.end(self._stream)
 

@@ -9,6 +9,7 @@ import msgspec
 from edgert.plan.structs import Plan, StagePlan
 from edgert.runtime.accounts import Counts, total_counts
 from edgert.runtime.crew import Member
+from edgert.runtime.sources import SourceState, live_sources
 from edgert.transport.histogram import percentile_ms, total_ms
 from edgert.transport.ledger import Ledger, StageBlock
 
@@ -76,6 +77,7 @@ class Summary(msgspec.Struct, frozen=True):
     stages: dict[str, StageSummary]
     links: dict[str, Counts]
     devices: dict[str, dict[str, Any]]
+    sources: dict[str, SourceState]
     memory: dict[str, Any]
     bottleneck: Bottleneck
     error: str = ""
@@ -118,6 +120,7 @@ def summarise(
             for edge in ring.edges
         },
         devices=devices,
+        sources=live_sources(ledger, plan.streams),
         memory={"pss_mb": round(sum(pss.values()), 1), "pss_mb_by_process": pss}
         | {"shared_mb": round(plan.shared_bytes / 1e6, 1)},
         bottleneck=_bottleneck(plan, ledger, stages, duration_s),

@@ -247,7 +247,7 @@ class Supervisor:
         self.members[message.worker].state = crew.FINISHED
 
     def _on_input_fault(self, message: InputFault) -> None:
-        error = crew.error_of(message.faults, 2)
+        error = crew.error_of(message.faults, message.exit_code)
         log.error("%s", error)
         self.input_faults.append(error)
 

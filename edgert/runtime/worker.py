@@ -45,6 +45,7 @@ from edgert.plan.structs import StagePlan, WorkerOrder
 from edgert.processes import give_memory_back
 from edgert.runtime.async_node import AsyncNode
 from edgert.runtime.batch_node import BatchNode
+from edgert.runtime.feed_watch import FeedWatch
 from edgert.runtime.loop import Loop
 from edgert.runtime.node import Node, Outputs
 from edgert.runtime.source_node import SourceNode
@@ -186,6 +187,9 @@ class Worker:
         stage = make_stage(plan, self._order.streams, self._order.folder, self._before(plan.name))
         stage.open()
         self._stages.append(stage)
+        must_be_there = self._order.require == "all" and not self._order.restarts
+        if must_be_there and isinstance(stage, Source) and stage.feed:
+            stage.feed.wait_online()
         return self._node(stage, plan, wiring)
 
     def _before(self, stage: str) -> Before:
@@ -216,15 +220,7 @@ class Worker:
         block = wiring.ledger.stage(plan.name)
         outputs = Outputs(rings, plan.leaf, done, block)
         if isinstance(stage, Source):
-            stream = plan.streams[0]
-            gate = FlowGate(
-                done[stream],
-                wiring.ledger.stream(self._order.streams[stream]),
-                self._order.leaves[stream],
-            )
-            return SourceNode(
-                stage, block, outputs, gate, stream, self._order.max_frames, self._tell_input_fault
-            )
+            return self._source_node(stage, plan, block, outputs, wiring)
         ports = [Port(port, readers) for port, readers in wiring.reader_ports(plan).items()]
         join = Join(ports)
         permits = self._permits(stage, wiring)
@@ -237,14 +233,26 @@ class Worker:
             return AsyncNode(stage, block, outputs, join, permits)
         return SyncNode(stage, block, outputs, join)
 
+    def _source_node(
+        self, stage: Source, plan: StagePlan, block: StageBlock, outputs: Outputs, wiring: Wiring
+    ) -> SourceNode:
+        stream, order = plan.streams[0], self._order
+        counts = wiring.ledger.stream(order.streams[stream])
+        gate = FlowGate(wiring.done_queue(stream), counts, order.leaves[stream])
+        watch = None
+        if stage.feed is not None:
+            watch = FeedWatch(stage.feed, counts)
+        tell = self._tell_input_fault
+        return SourceNode(stage, block, outputs, gate, stream, order.max_frames, tell, watch)
+
     def _permits(self, stage: Stage, wiring: Wiring) -> Permits | None:
         context = stage.context
         device = context.report.get("device", {}).get("actual", "")
         turns = self._order.turns
         return permits_for(turns, context.name, device, wiring.ledger, self._fds, context.log)
 
-    def _tell_input_fault(self, error: UserError) -> None:
-        self._channel.send(InputFault(self._name, _said(error)))
+    def _tell_input_fault(self, error: EdgertError) -> None:
+        self._channel.send(InputFault(self._name, _said(error), error.exit_code))
 
 
 def _infers_on_cpu(reports: Iterable[Mapping[str, Any]]) -> bool:

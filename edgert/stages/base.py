@@ -21,6 +21,7 @@ from typing import Any, ClassVar, Protocol
 from pydantic import BaseModel, ConfigDict
 
 from edgert.errors import FrameLostError
+from edgert.stages.live import Feed
 from edgert.tensor import FrameHeader, PortSpec
 from edgert.transport.address import Array
 from edgert.transport.slot import Loan, Sample
@@ -267,30 +268,27 @@ class Source(Stage):
 
     Attributes:
         is_live: A live source drops at the flow gate (newest kept); any other waits there.
+        feed: Where frames come of their own accord (``live.py``); None where ``grab`` fetches them.
     """
 
-    is_live: ClassVar[bool] = False
+    is_live: bool = False
+    feed: Feed | None = None
 
     def grab(self) -> FrameHeader | None:
         """Fetch the next frame without writing it anywhere; None at the end of the stream.
 
-        The header needs no stream, sequence or epoch: the runtime gives them. ``captured_ns`` is
-        when the frame was there.
+        The header needs no stream and no sequence: the runtime gives them. ``captured_ns`` is
+        when the frame was there; ``epoch`` counts from 0.
 
         Raises:
             FrameLostError: One frame could not be had; it is counted as read and lost.
             UserError: The input turned out not to be whole; told at the end, exit code 2.
+            SourceError: A camera is gone for good; its stream ends, exit code 1.
         """
         raise NotImplementedError
 
     def resume(self, sequence: int) -> None:
-        """Go on at a frame, after a restart; called once, after ``open``, and never if live.
-
-        By default the frames before it are grabbed and let go: kinds that can, do better.
-
-        Args:
-            sequence: Number of the frame that ``grab`` gives next, from 0.
-        """
+        """Go on at a frame after a restart, never if live; here by letting those before it go."""
         for _ in range(sequence):
             with contextlib.suppress(FrameLostError):
                 self.grab()

@@ -72,10 +72,15 @@ class FlowGate:
         words[at] = sequence + 1
         words[StreamBlock.READ] += 1
 
-    def drop(self) -> None:
-        """Count a frame of a live source that found the gate closed."""
-        self._words[StreamBlock.READ] += 1
-        self._words[StreamBlock.DROPPED] += 1
+    def drop(self, frames: int = 1) -> None:
+        """Count frames of a live source that found the gate closed, or came to it too old."""
+        self._words[StreamBlock.READ] += frames
+        self._words[StreamBlock.DROPPED] += frames
+
+    def lose(self, frames: int) -> None:
+        """Count frames of a live source that could not be decoded."""
+        self._words[StreamBlock.READ] += frames
+        self._words[StreamBlock.LOST] += frames
 
     def settle(self) -> None:
         """Account for every DONE that has arrived, one by one: what is in hand a death loses."""

@@ -6,7 +6,8 @@
             streams x (working, begun, done)
     edge:   the counters of EDGE_COUNTERS | how many of its streams the writer has ended | expired |
             streams x (sent, GAPS_KEPT gaps)
-    stream: the counters of STREAM_COUNTERS | in_flight x (sequence + 1, leaves pending, outcome)
+    stream: the counters of STREAM_COUNTERS | texts of live sources, STREAM_TEXTS x TEXT_BYTES |
+            in_flight x (sequence + 1, leaves pending, outcome)
     bytes:  per edge one byte a slot (SLOT_FREE ...), written only by whoever holds the slot's token
 
 The supervisor creates it and reads it; a word or a byte has exactly one writer at any time.
@@ -50,7 +51,14 @@ STAGE_COUNTERS = (
 )
 HISTOGRAMS = ("service", "wait_in", "wait_out", "latency", "wait_batch")
 EDGE_COUNTERS = ("read", "processed", "dropped", "lost")
-STREAM_COUNTERS = ("read", "processed", "dropped", "lost", "ended")
+STREAM_COUNTERS = (
+    *("read", "processed", "dropped", "lost", "ended"),
+    "state",  # of a live source, by number (stages/live.py); 0 for any other
+    "reconnects",
+    "epochs",
+)
+STREAM_TEXTS = ("reason", "media")
+TEXT_BYTES = 160
 
 SLOT_FREE, SLOT_READY, SLOT_HELD, SLOT_RELEASED = range(4)
 """Free | its token is on its way to the reader | the reader has it | its token is on its way back.
@@ -67,6 +75,7 @@ _HISTOGRAMS_AT = len(STAGE_COUNTERS)
 _MARKS_AT = _HISTOGRAMS_AT + len(HISTOGRAMS) * BUCKETS
 _MARKS = 3
 _ENTRY_WORDS = 3
+_ENTRIES_AT = len(STREAM_COUNTERS) + len(STREAM_TEXTS) * TEXT_BYTES // _WORD
 
 
 class LedgerLayout(msgspec.Struct, frozen=True):
@@ -85,9 +94,7 @@ class LedgerLayout(msgspec.Struct, frozen=True):
     @property
     def words(self) -> int:
         """Words before the state bytes."""
-        streams = sum(
-            len(STREAM_COUNTERS) + _ENTRY_WORDS * entries for entries in self.streams.values()
-        )
+        streams = sum(_ENTRIES_AT + _ENTRY_WORDS * entries for entries in self.streams.values())
         return len(self.stages) * self.stage_words + len(self.edges) * self.edge_words + streams
 
     @property
@@ -138,7 +145,7 @@ class Ledger:
         layout = self.layout
         at = len(layout.stages) * layout.stage_words + len(layout.edges) * layout.edge_words
         for other, entries in self.layout.streams.items():
-            size = len(STREAM_COUNTERS) + _ENTRY_WORDS * entries
+            size = _ENTRIES_AT + _ENTRY_WORDS * entries
             if other == name:
                 return StreamBlock(self._words[at : at + size])
             at += size
@@ -237,16 +244,28 @@ class StreamBlock(_Block):
     """Counters of a stream and the table of its frames in flight; written by its gate."""
 
     names = STREAM_COUNTERS
-    READ, PROCESSED, DROPPED, LOST, ENDED = range(5)
+    READ, PROCESSED, DROPPED, LOST, ENDED, STATE, RECONNECTS, EPOCHS = range(8)
+
+    def text(self, name: str) -> str:
+        """Return one of ``STREAM_TEXTS``."""
+        return bytes(self._text(name)).rstrip(b"\0").decode(errors="ignore")
+
+    def set_text(self, name: str, text: str) -> None:
+        """Write one of ``STREAM_TEXTS``, as far as there is room for it."""
+        self._text(name)[:] = text.encode()[:TEXT_BYTES].ljust(TEXT_BYTES, b"\0")
+
+    def _text(self, name: str) -> memoryview:
+        start = len(STREAM_COUNTERS) + STREAM_TEXTS.index(name) * TEXT_BYTES // _WORD
+        return self.words[start : start + TEXT_BYTES // _WORD].cast("B")
 
     @property
     def entries(self) -> int:
         """How many frames the table has room for."""
-        return (len(self.words) - len(STREAM_COUNTERS)) // _ENTRY_WORDS
+        return (len(self.words) - _ENTRIES_AT) // _ENTRY_WORDS
 
     def entry_at(self, entry: int) -> int:
         """Return the word at which an entry starts: sequence + 1, leaves pending, outcome."""
-        return len(STREAM_COUNTERS) + entry * _ENTRY_WORDS
+        return _ENTRIES_AT + entry * _ENTRY_WORDS
 
     def in_flight(self) -> list[int]:
         """Return the sequences of the frames in flight."""

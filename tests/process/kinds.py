@@ -393,6 +393,30 @@ class Write(Stage):
         self.file.close()
 
 
+class See(Write):
+    """Writes what the header of each picture says, a line each."""
+
+    inputs: ClassVar[Mapping[str, str]] = {"image": "image"}
+
+    def process(self, inputs: Inputs, outputs: Outputs) -> None:
+        sample = inputs["image"]
+        header = sample.header
+        if self.settings.wait_ms:
+            self.clock.wait(self.settings.wait_ms / 1e3)
+        slot = next(iter(sample.tensors.values())).shape[:2]
+        line = {
+            "stream": self.context.streams[header.stream],
+            "sequence": header.sequence,
+            "epoch": header.epoch,
+            "pts_ns": header.pts_ns,
+            "size": [header.width, header.height],
+            "slot": [slot[1], slot[0]],
+            "age_ms": (time.monotonic_ns() - header.captured_ns) / 1e6,
+            "partial": header.is_partial,
+        }
+        self.file.write(json.dumps(line) + "\n")
+
+
 class Unplannable(Step):
     """Raises before anything runs."""
 

@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from av.error import FFmpegError
 from av.packet import Packet
@@ -15,13 +15,12 @@ from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
 from edgert.errors import FrameLostError, MediaError
-from edgert.stages.base import StageContext
+from edgert.stages.base import Outputs, StageContext
 from edgert.stages.source.container import missing_bytes, open_video, said
 from edgert.stages.source.landing import Landing, find_landing
-from edgert.stages.source.picture import Picture, look_of, picture_of, write_picture
+from edgert.stages.source.painter import Painter
 from edgert.stages.source.timeline import Timeline
 from edgert.tensor import FrameHeader, PortSpec
-from edgert.transport.slot import Loan
 
 # A demuxer that fails this often in a row will not get over it.
 MAX_BROKEN_READS = 10
@@ -183,8 +182,7 @@ class VideoDecoder:
 
     Attributes:
         timeline: Counts the time stamps that had to be made.
-        scaled: Frames larger than their slot, scaled down.
-        damaged: Frames that the decoder could only give in part.
+        painter: Counts the frames that had to be scaled, and those that are damaged.
     """
 
     def __init__(self, port: PortSpec, context: StageContext, plays: int, threads: int) -> None:
@@ -192,44 +190,23 @@ class VideoDecoder:
         self._path: str = port.attributes["path"]
         self._threads = threads
         self._plays_left = plays - 1
-        self._format, self._max_width, self._max_height = _room(port)
+        self.painter = Painter(port, context)
         self._reader = self._open()
         self.timeline = Timeline(self._reader.step_ns or round(NS / port.attributes["fps"]))
         self._start, self._numerator, self._denominator = self._reader.times
-        self._frame: VideoFrame | None = None
-        self._look: tuple[Any, ...] = ()
-        self._picture: Picture
-        self.scaled = self.damaged = 0
 
     def grab(self) -> FrameHeader | None:
         """Decode the next frame and describe it."""
-        frame = self._frame = self._next_frame()
+        self.painter.let_go()
+        frame = self._next_frame()
         if frame is None:
             return None
         now_ns = time.monotonic_ns()
-        if look_of(frame) != self._look:
-            self._change_picture(frame)
-        picture = self._picture
-        self.scaled += picture.is_scaled
-        self.damaged += frame.is_corrupt
-        return FrameHeader(
-            pts_ns=self._stamp(frame),
-            captured_ns=now_ns,
-            width=picture.width,
-            height=picture.height,
-            transform=picture.transform,
-            pixel_format=picture.pixel_format,
-            colour_matrix=picture.colour_matrix,
-            colour_range=picture.colour_range,
-            is_partial=frame.is_corrupt,
-        )
+        return self.painter.take(frame, self._stamp(frame), now_ns)
 
-    def write(self, loan: Loan) -> None:
+    def write(self, outputs: Outputs) -> None:
         """Write the frame last grabbed."""
-        if self._frame is None:
-            raise AssertionError("write() without a frame that was grabbed")
-        self._context.copied_bytes += write_picture(self._frame, self._picture, loan)
-        self._frame = None
+        self.painter.write(outputs["image"])
 
     def land(self, number: int) -> bool:
         """Go on at a frame without decoding all before it; whether that was possible."""
@@ -237,16 +214,12 @@ class VideoDecoder:
 
     def close(self) -> None:
         """Close the file and say what was out of the ordinary."""
-        self._frame = None
+        self.painter.let_go()
         self._reader.close()
-        for count, what in (
+        self.painter.tell(
             (self.timeline.derived, "had no time stamp: derived"),
             (self.timeline.restamped, "had a time stamp that did not grow: stamped anew"),
-            (self.scaled, "were larger than their slot: scaled down"),
-            (self.damaged, "are damaged in the file: decoded as far as that goes"),
-        ):
-            if count:
-                self._context.log.warning("%s: %d frames %s", self._context.place, count, what)
+        )
 
     def _open(self) -> VideoReader:
         place = f"{self._context.place}, file '{self._path}'"
@@ -276,23 +249,3 @@ class VideoDecoder:
             None if pts is None else (pts - self._start) * self._numerator // self._denominator,
             duration * self._numerator // self._denominator if duration else 0,
         )
-
-    def _change_picture(self, frame: VideoFrame) -> None:
-        is_first = not self._look
-        self._look = look_of(frame)
-        self._picture = picture_of(frame, self._format, self._max_width, self._max_height)
-        log, place, picture = self._context.log, self._context.place, self._picture
-        if not is_first:
-            log.info("%s: frames are %dx%d from here", place, picture.width, picture.height)
-        if picture.is_scaled:
-            log.warning(
-                "%s: frames of %dx%d are scaled down to fit %dx%d; `max_size` makes room for more",
-                place, picture.width, picture.height, self._max_width, self._max_height,
-            )  # fmt: skip
-
-
-def _room(port: PortSpec) -> tuple[str, int, int]:
-    """Return pixel format and largest width and height of an image port of one format."""
-    height, width = next(iter(port.tensors.values())).shape[:2]
-    planes = {"y": "gray8", "y u v": "i420", "y uv": "nv12", "bgr": "bgr24", "rgb": "rgb24"}
-    return planes[" ".join(port.tensors)], width or 0, height or 0

@@ -40,16 +40,22 @@ def find_images(path: Path, place: str, *, recursive: bool) -> list[Path]:
 
 def _below(folder: Path, *, recursive: bool) -> list[Path]:
     files = folder.rglob("*") if recursive else folder.iterdir()
-    return [file for file in files if file.suffix.lower() in SUFFIXES]
+    return list(filter(is_image, files))
 
 
 def _some(found: list[Path], place: str, fault: str, mend: str) -> list[Path]:
     if not found:
         raise MediaError(place, fault, mend)
-    return sorted(found, key=_natural)
+    return sorted(found, key=natural)
 
 
-def _natural(path: Path) -> tuple[list[tuple[int, int, str]], str]:
+def is_image(path: Path) -> bool:
+    """Whether a file has the suffix of an image."""
+    return path.suffix.lower() in SUFFIXES
+
+
+def natural(path: Path) -> tuple[list[tuple[int, int, str]], str]:
+    """Return what files are sorted by: ``img2`` before ``img10``."""
     parts = re.split(r"(\d+)", str(path).lower())
     keys = [(1, int(part), "") if part.isdecimal() else (0, 0, part) for part in parts]
     return keys, str(path)

@@ -6,13 +6,16 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from edgert import isolate
 from edgert.errors import FrameLostError, MediaError
+from edgert.pipeline.spec import refusal
 from edgert.stages.base import Outputs, PlanContext, Ports, Source, StageContext, StageOptions
+from edgert.stages.source.address import SAMPLE
+from edgert.stages.source.drop_folder import DropFolder
 from edgert.stages.source.files import find_images
-from edgert.stages.source.video import SAMPLE, Pixels
+from edgert.stages.source.video_options import UNKNOWN_SIZE, Pixels
 from edgert.tensor import IDENTITY, FrameHeader, PortSpec, image_port
 from edgert.transport.address import Array
 
@@ -41,11 +44,23 @@ class ImagesOptions(StageOptions):
         "and marked partial where it is only truncated (`pass`), or ends the run (`fail`).",
     )
     loop: int = Field(1, ge=1, description="How many times the images are played.")
+    watch: bool = Field(
+        False,  # noqa: FBT003
+        description="`uri` is a directory that images drop into: each one is read when it is "
+        "whole, for as long as the pipeline runs. None is dropped. After a restart of its worker "
+        "what is still there is read again.",
+    )
     max_size: tuple[Pixels, Pixels] | None = Field(
         None,
         description="Largest `[width, height]` handed on; larger images are scaled down and "
-        "counted. The largest image's size where it is not given.",
+        "counted. The largest image's size where it is not given; with `watch` 1920x1080.",
     )
+
+    @model_validator(mode="after")
+    def _watches_once(self) -> ImagesOptions:
+        if self.watch and self.loop != 1:
+            raise refusal("a directory that is watched has no end to loop at", "Leave out `loop`")
+        return self
 
 
 class ImagesSource(Source):
@@ -63,6 +78,8 @@ class ImagesSource(Source):
     ) -> dict[str, PortSpec]:
         """List the files, and size the slots by their headers, read in a child process."""
         path = _find(options.uri, context.folder)
+        if options.watch:
+            return {"image": _watched(path, options, context)}
         files = find_images(path, context.place, recursive=options.recursive)
         place = f"{context.place}, '{path}'"
         found = isolate.call(
@@ -84,6 +101,8 @@ class ImagesSource(Source):
         self._loaded: Loaded | None = None
         self._size = (0, 0)
         self.scaled = 0
+        self._dropped: DropFolder | None = None
+        self.is_live = options.watch
 
     def open(self) -> None:
         """List the files and load what reads them."""
@@ -91,6 +110,9 @@ class ImagesSource(Source):
 
         self._load_image = load_image
         path = Path(self._port.attributes["path"])
+        if self.settings.watch:
+            self._dropped = self.feed = DropFolder(path, recursive=self.settings.recursive)
+            return
         files = find_images(path, self.context.place, recursive=self.settings.recursive)
         self._files = files * self.settings.loop
 
@@ -101,9 +123,9 @@ class ImagesSource(Source):
     def grab(self) -> FrameHeader | None:
         """Read the next image; None after the last."""
         self._loaded = None
-        if self._next == len(self._files):
+        number, path = self._next, self._next_file()
+        if path is None:
             return None
-        number, path = self._next, self._files[self._next]
         self._next += 1
         loaded = self._loaded = self._load(path)
         height, width = loaded.pixels.shape[:2]
@@ -135,12 +157,19 @@ class ImagesSource(Source):
 
     def close(self) -> None:
         """Say how many images had to be scaled."""
+        if self._dropped is not None:
+            self._dropped.close()
         if self.scaled:
             self.context.log.warning(
                 "%s: %d images were larger than their slot: scaled down",
                 self.context.place,
                 self.scaled,
             )
+
+    def _next_file(self) -> Path | None:
+        if self._dropped is not None:
+            return self._dropped.take()
+        return self._files[self._next] if self._next < len(self._files) else None
 
     def _load(self, path: Path) -> Loaded:
         policy = self.settings.on_corrupt
@@ -174,6 +203,14 @@ class ImagesSource(Source):
         whole = np.ascontiguousarray(pixels)
         self.context.copied_bytes += whole.nbytes
         cv2.resize(whole, (into.shape[1], into.shape[0]), dst=into, interpolation=cv2.INTER_AREA)
+
+
+def _watched(path: Path, options: ImagesOptions, context: PlanContext) -> PortSpec:
+    if not path.is_dir():
+        fault = "is not a directory" if path.exists() else "no such directory"
+        raise MediaError(f"{context.place}, '{path}'", fault, "make it, or leave out `watch`")
+    width, height = options.max_size or UNKNOWN_SIZE
+    return image_port(width, height, ("bgr24",), {"path": str(path), "fps": 1.0})
 
 
 def _find(uri: str, folder: str) -> Path:

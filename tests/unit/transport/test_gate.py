@@ -149,6 +149,7 @@ def test_a_gate_killed_while_it_settles_a_frame() -> None:
     FlowGate(PipeQueue(*fds), block, [0]).admit(0)
     block.words[StreamBlock.PROCESSED] += 1
     assert settle_after_death(PipeQueue(*fds), block, [0]) == 0
-    assert block.counters() == {"read": 1, "processed": 1, "dropped": 0, "lost": 0, "ended": 0}
+    counters = {name: count for name, count in block.counters().items() if count}
+    assert counters == {"read": 1, "processed": 1}
     for fd in fds:
         os.close(fd)
