@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from edgert.coverage.adapters.registry import names
+
 EDGERT = [sys.executable, "-m", "edgert", "coverage"]
 
 
@@ -87,7 +89,7 @@ def test_a_killed_run_goes_on_where_it_was(places: dict[str, str]) -> None:
         (
             ("--device", "nowhere:CPU"),
             "device: there is no adapter 'nowhere'. "
-            "One of: onnxruntime, openvino, tflite; for example onnxruntime:CPU.\n",
+            f"One of: {', '.join(names())}; for example onnxruntime:CPU.\n",
         ),
         (
             ("--device", "onnxruntime:QNN"),
