@@ -7,6 +7,7 @@ that there is nothing left.
 from __future__ import annotations
 
 import contextlib
+import logging
 import threading
 from collections import deque
 from pathlib import Path
@@ -17,9 +18,12 @@ import zmq
 
 from edgert.control.messages import ToSupervisor, ToWorker
 
+log = logging.getLogger("edgert.supervisor")
+
 _encode = msgspec.msgpack.Encoder().encode
 _Incoming = TypeVar("_Incoming")
 _CLOSE_WITHIN_MS = 2000
+_MAX_MESSAGE_BYTES = 16 << 20  # far more than a log line or a report has
 _SEND_POSTED_EVERY_MS = 200
 
 
@@ -28,6 +32,7 @@ class _Channel(Generic[_Incoming]):
         self._context = zmq.Context(io_threads=1)
         self._socket: zmq.Socket[bytes] = self._context.socket(kind)
         self._socket.setsockopt(zmq.LINGER, _CLOSE_WITHIN_MS)
+        self._socket.setsockopt(zmq.MAXMSGSIZE, _MAX_MESSAGE_BYTES)
         self._decode = incoming.decode
         self.fd: int = self._socket.getsockopt(zmq.FD)  # type: ignore[assignment]
 
@@ -103,6 +108,14 @@ class SupervisorChannel(_Channel[ToSupervisor]):
         self._socket.send_multipart([identity.encode(), _encode(message)])
 
     def receive_nowait(self) -> tuple[str, ToSupervisor] | None:
-        """Return the next message and who sent it; None where there is none."""
-        parts = self._receive_parts()
-        return None if parts is None else (parts[0].decode(), self._decode(parts[-1]))
+        """Return the next message and who sent it; None where there is none.
+
+        What is no message is passed over and told: a worker whose decoder was taken over by a
+        hostile file must not end the supervisor.
+        """
+        while (parts := self._receive_parts()) is not None:
+            try:
+                return parts[0].decode(), self._decode(parts[-1])
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                log.warning("a worker sent what is no message: %s", error)
+        return None

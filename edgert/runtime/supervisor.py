@@ -219,8 +219,8 @@ class Supervisor:
     def _hear_workers(self) -> None:
         while (received := self._channel.receive_nowait()) is not None:
             identity, message = received
-            is_current = identity == self.members[message.worker].identity
-            if is_current or isinstance(message, Log):  # what a dead one says of its state is over
+            member = self.members.get(message.worker)  # what a dead one says of its state is over
+            if isinstance(message, Log) or (member and identity == member.identity):
                 self._ON_MESSAGE[type(message)](self, message)
 
     def _on_ready(self, message: Ready) -> None:

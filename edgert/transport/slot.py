@@ -14,7 +14,6 @@ uses. Arrays over a slot are made once and used again for as long as its table s
 from __future__ import annotations
 
 import mmap
-import struct
 import sys
 from collections.abc import Mapping
 from math import prod
@@ -24,36 +23,24 @@ import msgspec
 import numpy as np
 
 from edgert.errors import FrameLostError
-from edgert.tensor import (
-    COLOUR_MATRICES,
-    COLOUR_RANGES,
-    DTYPES,
-    PIXEL_FORMATS,
-    FrameHeader,
-    PortSpec,
-)
+from edgert.tensor import DTYPES, FrameHeader, PortSpec
 from edgert.transport.address import Array
+from edgert.transport.header import (
+    ENTRY_BYTES,
+    HEADER_BYTES,
+    IDENTITY_OF_FRAME,
+    MAX_DIMENSIONS,
+    METADATA_AT,
+    METADATA_BYTES,
+    pack_entry,
+    pack_header,
+    unpack_entry,
+    unpack_header,
+    unpack_metadata,
+)
 
 PAGE_BYTES = 4096
-HEADER_BYTES = 128
-ENTRY_BYTES = 48
-MAX_DIMENSIONS = 5
-ABSENT = 0xFF
-
-_HEADER = struct.Struct("<QIHBBqqII6dI")
-_IDENTITY_OF_FRAME = struct.Struct("<QIH")  # sequence, epoch, stream: the head of _HEADER
-_METADATA_BYTES = struct.Struct("<I")
-_METADATA_AT = _HEADER.size - 4
-_ENTRY = struct.Struct("<BBHI5Q")
-
-_DTYPE_NAMES = tuple(DTYPES)
-_DTYPE_CODES = {name: code for code, name in enumerate(_DTYPE_NAMES)}
-_FORMAT_NAMES = tuple(PIXEL_FORMATS)
-_FORMAT_CODES = {name: code for code, name in enumerate(_FORMAT_NAMES)}
-_PARTIAL = 0x80
-
 _encode_metadata = msgspec.msgpack.Encoder().encode
-_decode_metadata = msgspec.msgpack.Decoder(dict[str, Any]).decode
 
 
 def _up_to_page(size: int) -> int:
@@ -119,22 +106,7 @@ class _Slot:
     @property
     def header(self) -> FrameHeader:
         """The frame's header."""
-        v = _HEADER.unpack_from(self._map, self._base)
-        flags = v[4]
-        return FrameHeader(
-            v[2],
-            v[0],
-            v[1],
-            v[5],
-            v[6],
-            v[7],
-            v[8],
-            v[9:15],
-            _FORMAT_NAMES[v[3]],
-            COLOUR_MATRICES[flags & 3],
-            COLOUR_RANGES[flags >> 2 & 1],
-            bool(flags & _PARTIAL),
-        )
+        return unpack_header(self._map, self._base)
 
     def address_of(self, name: str) -> int:
         """Address of a tensor's first byte in this process, for a driver that takes pointers."""
@@ -161,12 +133,8 @@ class Sample(_Slot):
     @property
     def metadata(self) -> dict[str, Any]:
         """The frame's metadata; empty where it has none."""
-        at = self._base + _METADATA_AT
-        (size,) = _METADATA_BYTES.unpack_from(self._map, at)
-        if not size:
-            return {}
-        start = self._base + self.layout.metadata_offset
-        return _decode_metadata(self._map[start : start + size])
+        offset, most_bytes = self.layout.metadata_offset, self.layout.metadata_bytes
+        return unpack_metadata(self._map, self._base, offset, most_bytes)
 
     def refresh(self) -> None:
         """Look at the slot anew: called by the transport for each frame received."""
@@ -188,10 +156,10 @@ class Sample(_Slot):
     def _read_table(self, table: bytes) -> dict[str, Array]:
         tensors = {}
         for n, place in enumerate(self.layout.places):
-            code, dimensions, _, _, *shape = _ENTRY.unpack_from(table, n * ENTRY_BYTES)
-            if code == ABSENT:
+            entry = unpack_entry(table, n, place.max_bytes)
+            if entry is None:
                 continue
-            array = self._array(place, _DTYPE_NAMES[code], tuple(shape[:dimensions]))
+            array = self._array(place, *entry)
             array.flags.writeable = False
             tensors[place.name] = array
         return tensors
@@ -210,7 +178,7 @@ class Loan(_Slot):
     def clear(self) -> None:
         """Mark every tensor as absent: once, before the slot is lent for the first time."""
         for n, _ in self._by_name.values():
-            self._write_entry(n, ABSENT, ())
+            self._write_entry(n, None, ())
 
     def tensor(self, name: str, shape: tuple[int, ...] | None = None) -> Array:
         """Return the array to write tensor ``name`` into; without ``shape`` it has its largest.
@@ -233,37 +201,18 @@ class Loan(_Slot):
                     f"its slot has {place.max_bytes}"
                 )
             array = self._arrays[name] = self._array(place, place.dtype, wanted)
-            self._write_entry(n, _DTYPE_CODES[place.dtype], wanted)
+            self._write_entry(n, place.dtype, wanted)
         return array
 
     def inherit(self, source: _Slot) -> None:
         """Take over the header of the frame this one is made from; it has no metadata yet."""
-        start, end = source._base, source._base + _METADATA_AT  # noqa: SLF001
-        self._map[self._base : self._base + _METADATA_AT] = source._map[start:end]  # noqa: SLF001
-        _METADATA_BYTES.pack_into(self._map, self._base + _METADATA_AT, 0)
+        start, end = source._base, source._base + METADATA_AT  # noqa: SLF001
+        self._map[self._base : self._base + METADATA_AT] = source._map[start:end]  # noqa: SLF001
+        METADATA_BYTES.pack_into(self._map, self._base + METADATA_AT, 0)
 
     def set_header(self, header: FrameHeader) -> None:
         """Write the frame's header; metadata that was set stays."""
-        flags = COLOUR_MATRICES.index(header.colour_matrix)
-        flags |= COLOUR_RANGES.index(header.colour_range) << 2
-        flags |= _PARTIAL if header.is_partial else 0
-        at = self._base + _METADATA_AT
-        (metadata,) = _METADATA_BYTES.unpack_from(self._map, at)
-        _HEADER.pack_into(
-            self._map,
-            self._base,
-            header.sequence,
-            header.epoch,
-            header.stream,
-            _FORMAT_CODES[header.pixel_format],
-            flags,
-            header.pts_ns,
-            header.captured_ns,
-            header.width,
-            header.height,
-            *header.transform,
-            metadata,
-        )
+        pack_header(self._map, self._base, header)
 
     def set_metadata(self, metadata: Mapping[str, Any]) -> None:
         """Write the frame's metadata.
@@ -278,23 +227,22 @@ class Loan(_Slot):
             )
         start = self._base + self.layout.metadata_offset
         self._map[start : start + len(encoded)] = encoded
-        _METADATA_BYTES.pack_into(self._map, self._base + _METADATA_AT, len(encoded))
+        METADATA_BYTES.pack_into(self._map, self._base + METADATA_AT, len(encoded))
 
     def finish(self) -> None:
         """Mark the tensors that were not asked for as absent: called by the transport."""
         if len(self._used) != len(self._arrays):
             for name in self._arrays.keys() - self._used:
                 del self._arrays[name]
-                self._write_entry(self._by_name[name][0], ABSENT, ())
+                self._write_entry(self._by_name[name][0], None, ())
         self._used.clear()
 
-    def _write_entry(self, n: int, code: int, shape: tuple[int, ...]) -> None:
-        padded = (*shape, 0, 0, 0, 0, 0)[:MAX_DIMENSIONS]
+    def _write_entry(self, n: int, dtype: str | None, shape: tuple[int, ...]) -> None:
         at = self._base + HEADER_BYTES + n * ENTRY_BYTES
-        _ENTRY.pack_into(self._map, at, code, len(shape), 0, 0, *padded)
+        pack_entry(self._map, at, dtype, shape)
 
 
 def frame_of(memory: mmap.mmap, layout: SlotLayout, index: int) -> tuple[int, int]:
     """Return (stream, sequence) of the frame in a slot, for accounts after a death."""
-    sequence, _, stream = _IDENTITY_OF_FRAME.unpack_from(memory, index * layout.slot_bytes)
+    sequence, _, stream = IDENTITY_OF_FRAME.unpack_from(memory, index * layout.slot_bytes)
     return stream, sequence

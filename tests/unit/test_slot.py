@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import mmap
 import os
@@ -14,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 
-from edgert.errors import FrameLostError
+from edgert.errors import FrameLostError, StageError
 from edgert.tensor import (
     COLOUR_MATRICES,
     COLOUR_RANGES,
@@ -26,8 +27,8 @@ from edgert.tensor import (
     image_port,
 )
 from edgert.transport.address import address_of_map, writable_alias
+from edgert.transport.header import ENTRY_BYTES, HEADER_BYTES, MAX_DIMENSIONS, METADATA_AT
 from edgert.transport.slot import (
-    MAX_DIMENSIONS,
     PAGE_BYTES,
     Loan,
     Sample,
@@ -285,3 +286,46 @@ def test_chroma_of_odd_sizes_rounds_up(width, height):
     assert tensors["uv"].shape == (*half, 2)
     loan = open_ends(image_port(width, height)).loan
     assert loan.tensor("u").shape == half
+
+
+def read_all(sample: Sample) -> None:
+    """Look at everything that a slot has."""
+    _ = sample.header, sample.metadata
+    sample.refresh()
+    for place in sample.layout.places:
+        if place.name in sample.tensors:
+            array = sample.tensors[place.name]
+            assert array.nbytes <= place.max_bytes
+            array.sum()
+
+
+@given(st.binary(min_size=1, max_size=HEADER_BYTES + 2 * ENTRY_BYTES + 200), st.integers(0, 400))
+def test_any_bytes_in_a_header_reach_no_further_than_the_slot(data: bytes, at: int) -> None:
+    ends = open_ends(PORT)
+    ends.memory[at : at + len(data)] = data
+    with contextlib.suppress(StageError), np.errstate(all="ignore"):
+        read_all(ends.sample)
+
+
+@pytest.mark.parametrize(
+    ("at", "data", "said"),
+    [
+        (14, b"\xee", "pixel format 238"),
+        (METADATA_AT, b"\xff\xff\xff\xff", "4294967295 bytes of metadata, of 200"),
+        (METADATA_AT, b"\x04\x00\x00\x00", "metadata: "),
+        (HEADER_BYTES, b"\x63\x02", "dtype 99"),
+        (HEADER_BYTES, b"\x00\x09", "dtype 0, 9 dimensions"),
+        (HEADER_BYTES + 8, b"\xff" * 8, "shape [18446744073709551615, 6]"),
+        (HEADER_BYTES + 8, b"\x00\x10", "shape [4096, 6] of"),
+    ],
+)
+def test_a_damaged_header_is_told(ends: Ends, at: int, data: bytes, said: str) -> None:
+    ends.loan.tensor("x")
+    ends.loan.tensor("y")
+    ends.loan.set_header(FrameHeader())
+    ends.loan.finish()
+    read_all(ends.sample)
+    ends.memory[at : at + len(data)] = data
+    with pytest.raises(StageError) as caught:
+        read_all(ends.sample)
+    assert f"a frame in shared memory: its header is damaged ({said}" in str(caught.value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
+import zmq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -109,4 +111,34 @@ def test_last_words_leave_with_close(tmp_path: Path) -> None:
     worker.send(Finished("one"))
     worker.close()
     assert receive(supervisor) == Finished("one")
+    supervisor.close()
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.one_of(st.binary(max_size=60), to_supervisor.map(msgspec.msgpack.encode)), st.data())
+def test_any_bytes_are_a_message_or_told_to_be_none(data: bytes, more: st.DataObject) -> None:
+    at = more.draw(st.integers(0, len(data)))
+    changed = data[:at] + more.draw(st.binary(max_size=4)) + data[at + 1 :]
+    with contextlib.suppress(msgspec.DecodeError):
+        assert msgspec.msgpack.decode(changed, type=ToSupervisor)
+
+
+def test_what_is_no_message_does_not_end_the_supervisor(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    supervisor = SupervisorChannel(tmp_path / "control")
+    with zmq.Context() as context, context.socket(zmq.DEALER) as stranger:
+        stranger.set(zmq.LINGER, 1000)
+        stranger.set(zmq.IDENTITY, b"\xff\xfe")
+        stranger.connect(supervisor.address)
+        stranger.send(msgspec.msgpack.encode(Finished("a")))
+        stranger.send(b"\x93\x01")
+        while caplog.text.count("a worker sent what is no message") < 2:
+            assert supervisor.wait_message(10)
+            assert supervisor.receive_nowait() is None
+    worker = WorkerChannel(supervisor.address, "a")
+    worker.send(Finished("a"))
+    assert supervisor.wait_message(10)
+    assert supervisor.receive_nowait() == ("a", Finished("a"))
+    worker.close()
     supervisor.close()
