@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import click
 
 from edgert import logs
 from edgert.pipeline.substitute import command_line_variables
+from edgert.redact import redact
 from edgert.stages import code
 
 Function = Callable[..., Any]
@@ -45,9 +46,19 @@ def pipeline_options(function: Function) -> Function:
     )
     @functools.wraps(function)
     def command(read_from: str | None, write_to: str | None, **rest: Any) -> Any:
+        _warn_of_credentials([read_from or "", *rest["settings"]])
         return function(variables=command_line_variables(read_from, write_to), **rest)
 
     return command
+
+
+def _warn_of_credentials(texts: Sequence[str]) -> None:
+    if any(redact(text) != text for text in texts):
+        click.echo(
+            "warning: the command line has credentials, which every user of this machine can see. "
+            "Write ${CAM_PASSWORD} into the file and set that variable.",
+            err=True,
+        )
 
 
 def profile_option(function: Function) -> Function:

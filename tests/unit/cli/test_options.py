@@ -54,3 +54,16 @@ def test_log_options_set_logging_up_and_hand_the_choice_on(edgert_logging):
     done = CliRunner().invoke(talk, ["--log-level", "WARNING", "--log-format", "json"])
     assert done.stdout == "warning json\n"
     assert json.loads(done.stderr)["message"] == "shown"
+
+
+@pytest.mark.parametrize("way", [("--input",), ("--set", "camera.uri=")])
+def test_a_password_that_everybody_can_see_is_warned_of(way):
+    *option, last = way
+    url = "rtsp://bob:hunter2@camera/1"
+    arguments = [*option, last + url] if option else [last, url]
+    done = CliRunner().invoke(probe, ["a.yaml", *arguments])
+    assert "every user of this machine can see" in done.stderr
+    assert "hunter2" not in done.stderr
+    assert (
+        "warning" not in CliRunner().invoke(probe, ["a.yaml", "--input", "rtsp://camera/1"]).stderr
+    )
