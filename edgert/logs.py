@@ -62,6 +62,7 @@ class JournalHandler(logging.Handler):
 
     def __init__(self, address: str = journal.ADDRESS) -> None:
         super().__init__()
+        self.setFormatter(logging.Formatter("%(message)s"))  # or basicConfig gives it one
         self._journal = journal.Journal(address)
 
     def emit(self, record: logging.LogRecord) -> None:
