@@ -105,6 +105,11 @@ def set_up(level: str = "info", style: str = "text", stream: TextIO | None = Non
         style = "journal" if stream is None and journal.leads_there() else "text"
     handler = JournalHandler() if style == "journal" else _stream_handler(style, stream)
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    set_level(level)
+
+
+def set_level(level: str) -> None:
+    """Show edgert's own lines from one of ``LEVELS`` on."""
     logging.getLogger(_ROOT).setLevel(level.upper())
 
 

@@ -17,6 +17,7 @@ from edgert.version import __version__
 COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("edgert.cli.run", "Run a pipeline."),
     "check": ("edgert.cli.check", "Find every fault of a pipeline file."),
+    "ctl": ("edgert.cli.ctl", "Look at a pipeline that runs, and change it."),
     "plan": ("edgert.cli.plan", "Show workers, cores, rings and devices of a pipeline."),
     "schema": ("edgert.cli.schema", "Print the JSON schema of pipeline files."),
     "models": ("edgert.cli.models", "List, pull and inspect models."),

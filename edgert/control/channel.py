@@ -27,6 +27,15 @@ _MAX_MESSAGE_BYTES = 16 << 20  # far more than a log line or a report has
 _SEND_POSTED_EVERY_MS = 200
 
 
+def receive_parts(socket: zmq.Socket[bytes]) -> list[bytes] | None:
+    """Return the parts of the next message; None where there is none."""
+    if not socket.getsockopt(zmq.EVENTS) & zmq.POLLIN:  # type: ignore[operator,arg-type]
+        return None
+    with contextlib.suppress(zmq.Again):
+        return socket.recv_multipart(zmq.NOBLOCK)
+    return None
+
+
 class _Channel(Generic[_Incoming]):
     def __init__(self, kind: int, incoming: msgspec.msgpack.Decoder[_Incoming]) -> None:
         self._context = zmq.Context(io_threads=1)
@@ -35,13 +44,6 @@ class _Channel(Generic[_Incoming]):
         self._socket.setsockopt(zmq.MAXMSGSIZE, _MAX_MESSAGE_BYTES)
         self._decode = incoming.decode
         self.fd: int = self._socket.getsockopt(zmq.FD)  # type: ignore[assignment]
-
-    def _receive_parts(self) -> list[bytes] | None:
-        if not self._socket.getsockopt(zmq.EVENTS) & zmq.POLLIN:  # type: ignore[operator,arg-type]
-            return None
-        with contextlib.suppress(zmq.Again):
-            return self._socket.recv_multipart(zmq.NOBLOCK)
-        return None
 
     def wait_message(self, timeout_s: float) -> bool:
         """Wait until a message is there; whether one is."""
@@ -72,7 +74,7 @@ class WorkerChannel(_Channel[ToWorker]):
     def receive_nowait(self) -> ToWorker | None:
         """Return the next message; None where there is none."""
         self._send_posted()
-        parts = self._receive_parts()
+        parts = receive_parts(self._socket)
         return None if parts is None else self._decode(parts[-1])
 
     def wait(self) -> ToWorker:
@@ -113,7 +115,7 @@ class SupervisorChannel(_Channel[ToSupervisor]):
         What is no message is passed over and told: a worker whose decoder was taken over by a
         hostile file must not end the supervisor.
         """
-        while (parts := self._receive_parts()) is not None:
+        while (parts := receive_parts(self._socket)) is not None:
             try:
                 return parts[0].decode(), self._decode(parts[-1])
             except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -19,7 +19,13 @@ class Go(msgspec.Struct, tag="go", frozen=True):
     """The answer to ``Trying``: the time runs, try the device."""
 
 
-ToWorker = Start | Stop | Go
+class LogLevel(msgspec.Struct, tag="log-level", frozen=True):
+    """Log from this level on."""
+
+    level: str
+
+
+ToWorker = Start | Stop | Go | LogLevel
 
 
 class Ready(msgspec.Struct, tag="ready", frozen=True):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import signal
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -134,6 +136,12 @@ def dues(members: Iterable[Member]) -> list[float]:
     waiting = [member.due_s for member in members if member.state == WAITING]
     others = (due_s for member in members for due_s in (member.stack_by_s, member.try_by_s))
     return [*waiting, *filter(None, others)]
+
+
+def send_signal(member: Member, number: int) -> None:
+    """Send a signal to a member's process."""
+    with contextlib.suppress(ProcessLookupError):  # reaped, and not heard of yet
+        os.kill(member.pid, number)
 
 
 _BY_NAME = {

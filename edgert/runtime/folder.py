@@ -19,6 +19,7 @@ from edgert.errors import BusyError, ResourceError
 
 _PEER = struct.Struct("3i")  # struct ucred: pid, uid, gid
 _CONTROL_SOCKET = "control.sock"
+_COMMAND_SOCKET = "ctl.sock"
 _LONGEST_SOCKET_PATH = 107  # of sun_path, its last byte a zero
 
 
@@ -43,6 +44,11 @@ class RunFolder:
     def control_socket(self) -> Path:
         """Where the supervisor listens."""
         return self.path / _CONTROL_SOCKET
+
+    @property
+    def command_socket(self) -> Path:
+        """Where the run takes commands."""
+        return self.path / _COMMAND_SOCKET
 
     def release(self) -> None:
         """Remove the folder and give the name up."""
@@ -76,6 +82,33 @@ def runtime_dir() -> Path:
     return path
 
 
+def running() -> dict[str, Path]:
+    """Return the command socket of each run of this user, by the name of its pipeline.
+
+    Raises:
+        ResourceError: The user's folder for sockets belongs to somebody else.
+    """
+    folders = sorted(runtime_dir().glob("*.*"))
+    held = _held_addresses()
+    found = {}
+    for folder in folders:
+        name, _, pid = folder.name.partition(".")
+        if _address(name) in held and Path(f"/proc/{pid}").exists():
+            found[name] = folder / _COMMAND_SOCKET
+    return found
+
+
+def _held_addresses() -> set[str]:
+    """Return the abstract addresses that are held: looking at one must not take or knock at it."""
+    lines = Path("/proc/net/unix").read_text(errors="replace").splitlines()
+    paths = (line.rpartition(" ")[2] for line in lines)
+    return {"\0" + path[1:] for path in paths if path.startswith("@edgert.")}
+
+
+def _address(name: str) -> str:
+    return f"\0edgert.{os.getuid()}.{name}"
+
+
 def _make_folder(base: Path, name: str) -> Path:
     for left in base.glob(f"{name}.*"):  # a name has no dot
         shutil.rmtree(left, ignore_errors=True)
@@ -99,7 +132,7 @@ def _make_folder(base: Path, name: str) -> Path:
 
 def _take_name(name: str) -> socket.socket:
     lock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    address = f"\0edgert.{os.getuid()}.{name}"
+    address = _address(name)
     try:
         lock.bind(address)
     except OSError:

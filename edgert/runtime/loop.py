@@ -12,7 +12,8 @@ import time
 from collections.abc import Callable, Sequence
 
 from edgert.control.channel import WorkerChannel
-from edgert.control.messages import Stop
+from edgert.control.messages import LogLevel, Stop
+from edgert.logs import set_level
 from edgert.runtime.node import Node
 from edgert.transport.ledger import StageBlock
 
@@ -80,6 +81,8 @@ class Loop:
         if isinstance(message, Stop):
             for node in self._nodes:
                 node.stop()
+        elif isinstance(message, LogLevel):
+            set_level(message.level)
         return True
 
     def _wait(self) -> None:

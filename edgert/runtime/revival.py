@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
-import os
 import random
 import signal
 import time
@@ -92,7 +90,7 @@ class Revival:
             elif not member.hung and member.is_alive:
                 member.hung = self._why_hung(member, now_s)
                 if member.hung:
-                    _signal(member, watch.STACK_SIGNAL)
+                    crew.send_signal(member, watch.STACK_SIGNAL)
                     member.stack_by_s = now_s + watch.STACK_WITHIN_S
 
     def _why_hung(self, member: Member, now_s: float) -> str:
@@ -107,7 +105,7 @@ class Revival:
         member.stack_by_s = 0.0
         stack = watch.read_stack(self._fds[f"stack/{member.plan.name}"])
         log.error("worker '%s' hangs: %s\n%s", member.plan.name, member.hung, stack)
-        _signal(member, signal.SIGKILL)
+        crew.send_signal(member, signal.SIGKILL)
 
 
 def _note_lost_device(member: Member, error: EdgertError) -> None:
@@ -129,8 +127,3 @@ def _is_for_the_user(member: Member, error: EdgertError) -> bool:
     if member.failure is None or member.state != crew.READY:
         return False
     return isinstance(error, UserError) or all(fault.mend for fault in error.faults)
-
-
-def _signal(member: Member, number: int) -> None:
-    with contextlib.suppress(ProcessLookupError):  # gone, and not heard of yet
-        os.kill(member.pid, number)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from edgert.errors import EXIT_BUG, EXIT_DONE, EdgertError, RunError
 from edgert.plan.structs import Plan
 from edgert.runtime.accounts import close_accounts, total_counts
+from edgert.runtime.commands import Commands
 from edgert.runtime.health import Health
 from edgert.runtime.memory import pss_by_process
 from edgert.runtime.order import RunOptions as RunOptions  # noqa: PLC0414  exported
@@ -75,14 +76,19 @@ class Run:
         self._supervisor = Supervisor(plan, options)
         self._throttling = ThrottleWatch()
         self._pss: dict[str, float] = {}
-        self._draining = False
+        self._was_told = False
         self._health = Health()
+        try:
+            self._commands = Commands(self._supervisor)
+        except BaseException:
+            self._supervisor.close()
+            raise
         self.watch = self._supervisor.watch
 
     @property
     def is_running(self) -> bool:
         """Whether any worker has not ended."""
-        return self._supervisor.is_running
+        return self._supervisor.team.is_running
 
     def start(self) -> None:
         """Start every worker."""
@@ -90,7 +96,8 @@ class Run:
 
     def step(self, timeout_s: float) -> None:
         """Let the supervisor deal with what happens within ``timeout_s``."""
-        self._supervisor.step(timeout_s)
+        has_more = self._commands.step()
+        self._supervisor.step(0.0 if has_more else timeout_s)
         self._throttling.look_when_due()
         started = self._supervisor.started_s
         if started and not self._pss and time.monotonic() - started > _MEASURE_MEMORY_AFTER_S:
@@ -98,9 +105,9 @@ class Run:
 
     def stop(self) -> None:
         """Let every stream end; a second call kills."""
-        if self._draining:
+        if self._was_told:
             self._supervisor.kill("was told a second time to stop")
-        self._draining = True
+        self._was_told = True
         self._supervisor.stop()
 
     def progress(self) -> Progress:
@@ -108,7 +115,7 @@ class Run:
         supervisor = self._supervisor
         members = supervisor.members.values()
         started = supervisor.started_s
-        phase = "draining" if self._draining else "running" if started else "starting"
+        phase = supervisor.phase
         return Progress(
             phase,
             total_counts(supervisor.ledger, self._plan.streams),
@@ -141,7 +148,7 @@ class Run:
             said,
             self._throttling.totals(),
         )
-        supervisor.close()
+        self._close()
         code = errors[0].exit_code if errors else EXIT_DONE
         if wrong:
             errors.append(RunError("accounts", f"do not add up: {'; '.join(wrong)}"))
@@ -150,11 +157,15 @@ class Run:
 
     def abandon(self) -> None:
         """Give everything back, running workers die: for an error in the supervisor itself."""
+        self._close()
+
+    def _close(self) -> None:
+        self._commands.close()
         self._supervisor.close()
 
     def measure_memory(self) -> None:
         """Measure the PSS of every process of the run."""
-        names = [("supervisor", os.getpid()), *self._supervisor.processes()]
+        names = [("supervisor", os.getpid()), *self._supervisor.team.processes()]
         self._pss = pss_by_process(names)
 
 

@@ -142,7 +142,8 @@ def rate(plan: Plan, ledger: Ledger) -> float:
     return best
 
 
-def _percentiles(counts: list[int], maximum_ns: int | None = None) -> Percentiles:
+def percentiles(counts: list[int], maximum_ns: int | None = None) -> Percentiles:
+    """Return percentiles of a histogram of the ledger."""
     shares = [percentile_ms(counts, share) for share in (0.5, 0.95, 0.99)]
     p50, p95, p99 = (None if value is None else round(value, 3) for value in shares)
     maximum = None if maximum_ns is None else round(maximum_ns / 1e6, 3)
@@ -152,7 +153,7 @@ def _percentiles(counts: list[int], maximum_ns: int | None = None) -> Percentile
 def _stage(block: StageBlock, member: Member, stage: StagePlan) -> StageSummary:
     words = block.words
     service, wait_in, wait_out = (
-        _percentiles(block.histogram(name)) for name in ("service", "wait_in", "wait_out")
+        percentiles(block.histogram(name)) for name in ("service", "wait_in", "wait_out")
     )
     return StageSummary(
         frames=words[StageBlock.FRAMES],
@@ -182,7 +183,7 @@ def _batches(block: StageBlock) -> BatchSummary | None:
         batches=batches,
         mean_size=round(frames / batches, 2),
         padding=round(padding / (frames + padding), 3),
-        wait_ms=_percentiles(block.histogram("wait_batch")),
+        wait_ms=percentiles(block.histogram("wait_batch")),
     )
 
 
@@ -191,7 +192,7 @@ def _latency(plan: Plan, ledger: Ledger) -> Percentiles:
     blocks = [ledger.stage(stage.name) for stage in plan.stages() if stage.leaf >= 0]
     counts = [sum(column) for column in zip(*(b.histogram("latency") for b in blocks), strict=True)]
     maximum = max((block.words[StageBlock.LATENCY_MAX] for block in blocks), default=0)
-    return _percentiles(counts, maximum)
+    return percentiles(counts, maximum)
 
 
 def _bottleneck(

@@ -9,16 +9,12 @@ A loop of verbs over one poll. It never touches a pixel and never imports a vend
 
 from __future__ import annotations
 
-import contextlib
 import logging
-import os
 import select
-import signal
 import time
 from collections.abc import Callable, Mapping
 from typing import ClassVar
 
-from edgert.control.channel import SupervisorChannel
 from edgert.control.messages import (
     Failed,
     Finished,
@@ -35,11 +31,12 @@ from edgert.errors import EdgertError, RunError, WorkerDiedError
 from edgert.plan.structs import Plan
 from edgert.runtime import crew, watch, wiring
 from edgert.runtime.crew import Member
+from edgert.runtime.ending import Ending
 from edgert.runtime.folder import RunFolder
-from edgert.runtime.order import RunOptions, make_order
+from edgert.runtime.order import RunOptions
 from edgert.runtime.revival import Revival
-from edgert.runtime.spawner import Spawner
 from edgert.runtime.standin import StandIn
+from edgert.runtime.team import Team
 from edgert.runtime.turns import TurnKeeper
 from edgert.runtime.zygote import Exited, FromZygote, Spawned
 from edgert.transport.ledger import Ledger
@@ -61,39 +58,35 @@ class Supervisor:
 
     def __init__(self, plan: Plan, options: RunOptions) -> None:
         self.plan = plan
-        self.members = {worker.name: Member(worker) for worker in plan.workers}
         self.error: EdgertError | None = None
         self.input_faults: list[EdgertError] = []
         self.started_s = 0.0
         self.ended_s = 0.0
         self._options = options
         self._stand_ins: list[StandIn] = []
-        self._stop_by_s: float | None = None
+        self._ending = Ending(options)
         self._killed = False
-        self._folder = RunFolder(plan.name)
+        self.folder = RunFolder(plan.name)
         try:
             self.fds = wiring.create_all(plan)
         except BaseException:
-            self._folder.release()
+            self.folder.release()
             raise
         self.ledger = Ledger(map_segment(self.fds["ledger"], writable=True), plan.ledger)
         self._turns = TurnKeeper(plan.turns, self.ledger, self.fds)
         self._revival = Revival(plan, self.ledger, self.fds)
-        self._channel = SupervisorChannel(self._folder.control_socket)
-        self._spawner = Spawner(self._folder.path, options.stdout_fd)
+        self.team = Team(plan, options, self.folder, self.fds)
+        self.members = self.team.members
         self._poller = select.poll()
-        for fd in (self._channel.fd, self._spawner.fd):
+        for fd in (self.team.channel.fd, self.team.spawner.fd):
             self._poller.register(fd, select.POLLIN)
 
     @property
-    def is_running(self) -> bool:
-        """Whether any worker has not ended yet, or is to be started again."""
-        return any(not m.exited or m.state == crew.WAITING for m in self.members.values())
-
-    def processes(self) -> list[tuple[str, int]]:
-        """Return name and pid of every process under the supervisor."""
-        alive = [member for member in self.members.values() if member.is_alive]
-        return [("zygote", self._spawner.pid), *((m.plan.name, m.pid) for m in alive)]
+    def phase(self) -> str:
+        """Where the run stands: ``starting``, ``running`` or ``draining``."""
+        if self._ending.has_begun:
+            return "draining"
+        return "running" if self.started_s else "starting"
 
     def watch(self, fd: int) -> None:
         """Let ``step`` return when ``fd`` is readable, too."""
@@ -102,28 +95,27 @@ class Supervisor:
     def start(self) -> None:
         """Have every worker forked; they say READY when they are."""
         for member in self.members.values():
-            self._spawn(member)
+            self.team.spawn(member)
 
     def step(self, timeout_s: float) -> None:
         """Wait for something to happen, at most ``timeout_s``, and deal with it."""
         self._hear_workers()
         ready = self._poller.poll(max(0.0, self._due_within(timeout_s)) * 1000)
-        if any(fd == self._spawner.fd for fd, _ in ready):
+        if any(fd == self.team.spawner.fd for fd, _ in ready):
             self._hear_zygote()
         self._hear_workers()
         for stand_in in self._stand_ins:
             stand_in.step()
         self._revival.kill_hung(self.members.values())
-        self._start_due()
+        self.team.start_due()
         self._stop_when_due()
         self._kill_when_late()
 
     def stop(self) -> None:
         """Let every stream end and everything drain."""
-        if self._stop_by_s is None:
-            self._stop_by_s = time.monotonic() + self._options.stop_timeout_s
-            for member in self.members.values():
-                self._channel.send(member.identity, Stop())
+        if not self._ending.has_begun:
+            self._ending.begin()
+            self.team.tell_all(Stop())
 
     def kill(self, why: str) -> None:
         """Kill every worker that is left; what they had is counted as lost."""
@@ -133,32 +125,14 @@ class Supervisor:
             if self.error is None and late:
                 place = f"pipeline '{self.plan.name}'"
                 self.error = RunError(place, f"{why}; killed: {', '.join(late)}")
-        for member in self.members.values():
-            if member.state == crew.WAITING:
-                member.state = crew.FAILED
-            if member.is_alive:
-                with contextlib.suppress(ProcessLookupError):  # reaped, and not heard of yet
-                    os.kill(member.pid, signal.SIGKILL)
+        self.team.kill()
 
     def close(self) -> None:
         """Give everything back."""
         self._stand_ins.clear()  # they map rings
-        self._spawner.close()
-        self._channel.close()
+        self.team.close()
         wiring.close_all(self.fds)
-        self._folder.release()
-
-    def _spawn(self, member: Member) -> None:
-        order = make_order(self.plan, member, self._options, self._channel.address)
-        self._spawner.spawn(order, [self.fds[key] for key in order.fd_keys])
-
-    def _start_due(self) -> None:
-        """Start workers again whose wait is over."""
-        now_s = time.monotonic()
-        for member in self.members.values():
-            if member.state == crew.WAITING and member.due_s <= now_s:
-                member.begin_again(now_s)
-                self._spawn(member)
+        self.folder.release()
 
     def _due_within(self, timeout_s: float) -> float:
         """Return how long a poll may last before something of ours is due."""
@@ -167,20 +141,16 @@ class Supervisor:
             timeout_s = min(timeout_s, _SEND_AGAIN_AFTER_S)
         for due_s in crew.dues(self.members.values()):
             timeout_s = min(timeout_s, max(0.0, due_s - now))
-        if self._stop_by_s is not None:
-            return min(timeout_s, max(0.0, self._stop_by_s - now))
-        if self._options.duration_s and self.started_s:
-            return min(timeout_s, max(0.0, self.started_s + self._options.duration_s - now))
-        return timeout_s
+        return self._ending.within(timeout_s, self.started_s)
 
     def _hear_zygote(self) -> None:
         try:
-            message = self._spawner.receive()
+            message = self.team.spawner.receive()
         except WorkerDiedError as error:
             self._on_zygote_death(error)
         else:
             self._on_fork_news(message)
-        if not self.is_running:
+        if not self.team.is_running:
             self.ended_s = time.monotonic()
 
     def _on_fork_news(self, message: FromZygote) -> None:
@@ -201,12 +171,12 @@ class Supervisor:
         self._hear_workers()
         deadline_s = time.monotonic() + _LAST_WORDS_WITHIN_S
         while status >= 0 and not member.has_said_all and time.monotonic() < deadline_s:
-            self._channel.wait_message(0.1)
+            self.team.channel.wait_message(0.1)
             self._hear_workers()
 
     def _on_zygote_death(self, error: WorkerDiedError) -> None:
         """Every worker dies with the zygote; nobody is left to drain."""
-        self._poller.unregister(self._spawner.fd)
+        self._poller.unregister(self.team.spawner.fd)
         self._hear_workers()
         if self.error is None:
             self.error = error
@@ -217,42 +187,38 @@ class Supervisor:
                 member.state = crew.FAILED
 
     def _hear_workers(self) -> None:
-        while (received := self._channel.receive_nowait()) is not None:
-            identity, message = received
-            member = self.members.get(message.worker)  # what a dead one says of its state is over
-            if isinstance(message, Log) or (member and identity == member.identity):
-                self._ON_MESSAGE[type(message)](self, message)
+        while (heard := self.team.hear()) is not None:
+            member, message = heard
+            self._ON_MESSAGE[type(message)](self, member, message)
 
-    def _on_ready(self, message: Ready) -> None:
-        member = self.members[message.worker]
+    def _on_ready(self, member: Member, message: Ready) -> None:
         member.is_ready(message.reports)
-        if self._stop_by_s is not None:
-            self._channel.send(member.identity, Stop())  # it was not there yet when all were told
+        if self._ending.has_begun:
+            self.team.tell(member, Stop())  # it was not there yet when all were told
         elif self.started_s:
-            self._channel.send(member.identity, Start())
+            self.team.tell(member, Start())
         elif all(other.state == crew.READY for other in self.members.values()):
             self.started_s = time.monotonic()
-            for other in self.members.values():
-                self._channel.send(other.identity, Start())
+            self.team.tell_all(Start())
 
-    def _on_trying(self, message: Trying) -> None:
-        self.members[message.worker].tries(message, time.monotonic())
-        self._channel.send(self.members[message.worker].identity, Go())
+    def _on_trying(self, member: Member, message: Trying) -> None:
+        member.tries(message, time.monotonic())
+        self.team.tell(member, Go())
 
-    def _on_log(self, message: Log) -> None:
-        fields = self.members[message.worker].log_fields(message)
+    def _on_log(self, member: Member, message: Log) -> None:
+        fields = member.log_fields(message)
         logging.getLogger(message.logger).log(message.level, "%s", message.message, extra=fields)
 
-    def _on_finished(self, message: Finished) -> None:
-        self.members[message.worker].state = crew.FINISHED
+    def _on_finished(self, member: Member, message: Finished) -> None:
+        member.state = crew.FINISHED
 
-    def _on_input_fault(self, message: InputFault) -> None:
+    def _on_input_fault(self, member: Member, message: InputFault) -> None:
         error = crew.error_of(message.faults, message.exit_code)
         log.error("%s", error)
         self.input_faults.append(error)
 
-    def _on_failed(self, message: Failed) -> None:
-        self.members[message.worker].failure = message  # it is dealt with when the process is gone
+    def _on_failed(self, member: Member, message: Failed) -> None:
+        member.failure = message  # it is dealt with when the process is gone
         if message.trace:
             log.error("worker '%s' failed:\n%s", message.worker, message.trace.rstrip())
 
@@ -287,14 +253,13 @@ class Supervisor:
         self.stop()
 
     def _stop_when_due(self) -> None:
-        duration_s = self._options.duration_s
-        if duration_s and self.started_s and time.monotonic() >= self.started_s + duration_s:
+        if self._ending.is_due(self.started_s):
             self.stop()
 
     def _kill_when_late(self) -> None:
-        if self._stop_by_s is None or not self.is_running or time.monotonic() < self._stop_by_s:
+        if not self._ending.is_late() or not self.team.is_running:
             return
         if self._killed:
-            self._spawner.kill()  # stopped, or still forking: whatever it has dies with it
+            self.team.spawner.kill()  # stopped, or still forking: whatever it has dies with it
         self.kill(f"did not drain within {self._options.stop_timeout_s:g} s")
-        self._stop_by_s = time.monotonic() + 1.0
+        self._ending.killed()

@@ -23,10 +23,12 @@ from edgert.control.messages import (
     Go,
     InputFault,
     Log,
+    LogLevel,
     Ready,
     SaidFault,
     Start,
     Stop,
+    ToWorker,
     Trying,
 )
 from edgert.device.cores import pin
@@ -39,7 +41,7 @@ from edgert.errors import (
     ResourceError,
     UserError,
 )
-from edgert.logs import extras
+from edgert.logs import extras, set_level
 from edgert.plan.opening import Before, make_stage
 from edgert.plan.structs import StagePlan, WorkerOrder
 from edgert.processes import give_memory_back
@@ -146,12 +148,20 @@ class Worker:
         root = logging.getLogger()
         root.handlers[:] = [_ToSupervisor(self._channel, self._name)]
         root.setLevel(logging.WARNING)
-        logging.getLogger("edgert").setLevel(self._order.log_level.upper())
+        set_level(self._order.log_level)
 
     def _wait_start(self, nodes: list[Node]) -> None:
-        if self._is_stopped or not isinstance(self._channel.wait(), Start):
+        while not self._is_stopped and not isinstance(message := self._channel.wait(), Start):
+            self._heed(message)
+        if self._is_stopped:
             for node in nodes:  # stopped before it began: the streams are empty
                 node.stop()
+
+    def _heed(self, message: ToWorker) -> None:
+        """Heed what may be said at any time while the stages are opened."""
+        self._is_stopped |= isinstance(message, Stop)
+        if isinstance(message, LogLevel):
+            set_level(message.level)
 
     def _close(self) -> None:
         """Close every stage, the first fault of which is raised when all are closed."""
@@ -207,7 +217,7 @@ class Worker:
         """Tell the supervisor what is tried, before it may take this process down."""
         self._channel.send(Trying(self._name, stage, device, within_s, dict(refused)))
         while not isinstance(message := self._channel.wait(), Go):
-            self._is_stopped |= isinstance(message, Stop)
+            self._heed(message)
 
     def _node(self, stage: Stage, plan: StagePlan, wiring: Wiring) -> Node:
         rings = {port: wiring.writer(ring) for port, ring in plan.outputs.items()}

@@ -167,6 +167,14 @@ class Step(Stage):
         np.add(array, 1, out=outputs["n"].tensor("n", array.shape))
 
 
+class Verbose(Step):
+    """A step that tells developers of every frame."""
+
+    def process(self, inputs: Inputs, outputs: Outputs) -> None:
+        super().process(inputs, outputs)
+        self.context.log.debug("number %d", int(inputs["n"].tensors["n"][0]))
+
+
 class Shared(Step):
     """A step whose frames several workers may share; odd numbers take longer."""
 

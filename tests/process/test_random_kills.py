@@ -79,7 +79,7 @@ def end_of(pipeline: Pipeline, chance: random.Random) -> End:
     pids: dict[str, int] = {}
     seen_s = killed_s = 0.0
     while run.is_running:
-        pids |= dict(run._supervisor.processes())
+        pids |= dict(run._supervisor.team.processes())
         is_there = victim in pids if before_start else run.progress().elapsed_s > 0
         if is_there and not seen_s:
             seen_s = time.monotonic()
@@ -159,7 +159,7 @@ def killed_often(pipeline: Pipeline, chance: random.Random) -> Outcome:
     next_s = 0.0
     while run.is_running:
         run.step(0.002)
-        alive = dict(run._supervisor.processes())
+        alive = dict(run._supervisor.team.processes())
         if not kills or not run.progress().elapsed_s or time.monotonic() < next_s:
             continue
         for victim in chance.sample(workers, chance.choice([1, 1, 1, 2])):

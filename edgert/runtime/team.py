@@ -1,0 +1,98 @@
+"""The workers of a run at work: how they are forked, spoken to, heard and killed."""
+
+from __future__ import annotations
+
+import signal
+import time
+from dataclasses import replace
+
+from edgert.control.channel import SupervisorChannel
+from edgert.control.messages import Log, LogLevel, ToSupervisor, ToWorker
+from edgert.plan.structs import Plan
+from edgert.runtime import crew
+from edgert.runtime.crew import Member
+from edgert.runtime.folder import RunFolder
+from edgert.runtime.order import RunOptions, make_order
+from edgert.runtime.spawner import Spawner
+from edgert.runtime.wiring import Fds
+
+
+class Team:
+    """The members of a run, with the channel and the zygote they share.
+
+    Args:
+        plan: What they run.
+        options: How.
+        folder: The run's folder.
+        fds: Every fd of the run.
+    """
+
+    def __init__(self, plan: Plan, options: RunOptions, folder: RunFolder, fds: Fds) -> None:
+        self.members = {worker.name: Member(worker) for worker in plan.workers}
+        self.channel = SupervisorChannel(folder.control_socket)
+        self.spawner = Spawner(folder.path, options.stdout_fd)
+        self._plan = plan
+        self._options = options
+        self._fds = fds
+
+    @property
+    def is_running(self) -> bool:
+        """Whether any worker has not ended yet, or is to be started again."""
+        return any(not m.exited or m.state == crew.WAITING for m in self.members.values())
+
+    def processes(self) -> list[tuple[str, int]]:
+        """Return name and pid of every process."""
+        alive = [member for member in self.members.values() if member.is_alive]
+        return [("zygote", self.spawner.pid), *((m.plan.name, m.pid) for m in alive)]
+
+    def spawn(self, member: Member) -> None:
+        """Have a member's process forked."""
+        order = make_order(self._plan, member, self._options, self.channel.address)
+        self.spawner.spawn(order, [self._fds[key] for key in order.fd_keys])
+
+    def start_due(self) -> None:
+        """Start members again whose wait is over."""
+        now_s = time.monotonic()
+        for member in self.members.values():
+            if member.state == crew.WAITING and member.due_s <= now_s:
+                member.begin_again(now_s)
+                self.spawn(member)
+
+    def hear(self) -> tuple[Member, ToSupervisor] | None:
+        """Return the next message, and who sent it; None where there is none.
+
+        What an earlier process of a member says of its state is over; its log lines are not.
+        """
+        while (received := self.channel.receive_nowait()) is not None:
+            identity, message = received
+            member = self.members.get(message.worker)
+            if member and (identity == member.identity or isinstance(message, Log)):
+                return member, message
+        return None
+
+    def tell(self, member: Member, message: ToWorker) -> None:
+        """Tell one member something; one that is gone does not hear it."""
+        self.channel.send(member.identity, message)
+
+    def tell_all(self, message: ToWorker) -> None:
+        """Tell every member something."""
+        for member in self.members.values():
+            self.tell(member, message)
+
+    def set_log_level(self, level: str) -> None:
+        """Have every member, also those that are started from now on, log from a level on."""
+        self._options = replace(self._options, log_level=level)
+        self.tell_all(LogLevel(level))
+
+    def kill(self) -> None:
+        """Kill every member that is left, and start none again."""
+        for member in self.members.values():
+            if member.state == crew.WAITING:
+                member.state = crew.FAILED
+            if member.is_alive:
+                crew.send_signal(member, signal.SIGKILL)
+
+    def close(self) -> None:
+        """End what still runs, and give everything back."""
+        self.spawner.close()
+        self.channel.close()
