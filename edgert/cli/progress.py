@@ -53,11 +53,7 @@ def run_ticker(line: StatusLine, name: str) -> Callable[[Progress], None]:
             line.show(f"{name}: starting")
             return
         again = f"restarts {progress.restarts}  " if progress.restarts else ""
-        away = "".join(
-            f"  {source} {found.state}"
-            for source, found in progress.sources.items()
-            if found.state != "online"
-        )
+        away = "".join(f"  {source}" for source in progress.away())
         line.show(
             f"{name}: {progress.phase}  {frames['processed']} frames  {progress.fps:.1f}/s  "
             f"dropped {frames['dropped']}  lost {frames['lost']}  {again}{progress.elapsed_s:.0f} s"

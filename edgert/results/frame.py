@@ -18,6 +18,7 @@ class FrameResult(msgspec.Struct, frozen=True, kw_only=True, tag_field="task"):
         latency_ms: From the moment the source had the frame to the making of this message.
         width: Width of the source frame in pixels.
         height: Height of the source frame in pixels.
+        epoch: How often the time of a camera has begun anew; not there before the first time.
     """
 
     schema: Literal["edgert.result/1"] = "edgert.result/1"
@@ -27,3 +28,4 @@ class FrameResult(msgspec.Struct, frozen=True, kw_only=True, tag_field="task"):
     latency_ms: float
     width: int
     height: int
+    epoch: int | msgspec.UnsetType = msgspec.UNSET

@@ -137,9 +137,10 @@ def _status(progress: Progress, fps: float) -> str:
         return "starting: stages are opened and warmed up"
     frames = progress.frames
     again = f", restarts {progress.restarts}" if progress.restarts else ""
+    away = "".join(f", {source}" for source in progress.away())
     return (
         f"{progress.phase}: {fps:.1f} frames/s, processed {frames['processed']}, "
-        f"dropped {frames['dropped']}, lost {frames['lost']}{again}"
+        f"dropped {frames['dropped']}, lost {frames['lost']}{again}{away}"
     )
 
 

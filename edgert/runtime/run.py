@@ -20,6 +20,7 @@ from edgert.runtime.sources import SourceState, live_sources
 from edgert.runtime.summary import Summary, rate, summarise
 from edgert.runtime.supervisor import Supervisor
 from edgert.runtime.throttle import ThrottleWatch
+from edgert.stages.live import ONLINE
 
 log = logging.getLogger("edgert.run")
 
@@ -48,6 +49,10 @@ class Progress:
     restarts: int = 0
     stuck: str = ""
     sources: dict[str, SourceState] = field(default_factory=dict)
+
+    def away(self) -> list[str]:
+        """Return each live source that is not online and how it is: ``front offline``."""
+        return [f"{name} {at.state}" for name, at in self.sources.items() if at.state != ONLINE]
 
 
 OnTick = Callable[[Progress], None]

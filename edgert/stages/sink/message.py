@@ -59,6 +59,8 @@ class ResultMaker:
             "width": header.width,
             "height": header.height,
         }
+        if header.epoch:
+            head["epoch"] = header.epoch
         return self._make(sample, self._port, head)
 
 

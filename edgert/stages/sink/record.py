@@ -21,6 +21,7 @@ from av.video.stream import VideoStream
 from edgert.errors import StageError, UserError
 from edgert.stages.base import Inputs, StageContext
 from edgert.stages.geometry import inverse
+from edgert.stages.sink.continuous import ContinuousTimes
 from edgert.stages.sink.draw import BoxPainter, Painter, Planes
 from edgert.stages.sink.draw_class import ClassPainter
 from edgert.stages.sink.draw_mask import MaskPainter
@@ -71,6 +72,7 @@ class Recorder:
         self._fps = options.fps or context.inputs["image"].attributes.get("fps") or DEFAULT_FPS
         self._size: Size = (0, 0)
         self._last = -1
+        self._times = ContinuousTimes()
         self._bgr: VideoFrame | None = None
         self.scaled = 0
         self.restamped = 0
@@ -92,7 +94,7 @@ class Recorder:
         if (frame.width, frame.height) != self._size:
             self.scaled += 1
             frame = frame.reformat(*self._size)
-        frame.pts, frame.time_base = self._pts(header.pts_ns), Fraction(1, self._ticks)
+        frame.pts, frame.time_base = self._pts(header), Fraction(1, self._ticks)
         frame.duration = round(self._ticks / self._fps)
         self._encode(stream, frame)
 
@@ -156,8 +158,8 @@ class Recorder:
         # No B-frames: in a fragmented mp4 they would shift every time by their delay.
         return {**group, "preset": "veryfast", "crf": str(quality), "bf": "0"}
 
-    def _pts(self, pts_ns: int) -> int:
-        pts = pts_ns * self._ticks // 1_000_000_000
+    def _pts(self, header: FrameHeader) -> int:
+        pts = self._times.time_of(header) * self._ticks // 1_000_000_000
         if pts <= self._last:
             self.restamped += 1
             pts = self._last + 1

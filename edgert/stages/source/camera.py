@@ -29,6 +29,7 @@ from edgert.stages.source.reconnect import Reconnect
 from edgert.tensor import FrameHeader, PortSpec
 
 STALLED_SHARE = 0.5  # of the deadline for reading
+STEADY_S = 10.0  # one that was there for less comes and goes: it is tried less and less often
 HANG_UP_WITHIN_S = 0.5  # a read in progress ends with the process
 
 
@@ -78,7 +79,8 @@ class Camera:
         self._last_s = 0.0
         self._end: BaseException | None = None
         # The thread's own:
-        self._told = ""
+        self._told: set[str] = set()  # reasons, since it was last there for a while
+        self._has_told_loss = False
         self._told_refused = ""
         self._has_told_broken = False
         self._over = threading.Event()
@@ -112,9 +114,9 @@ class Camera:
         deadlines = self._plan.deadlines
         within_s = 2 * deadlines.open_s + deadlines.first_frame_s
         with self._lock:
-            self._lock.wait_for(lambda: self._newest or self._end or self._told, within_s)
+            self._lock.wait_for(lambda: self.is_ready() or self._condition.reason, within_s)
             if self._newest is None:
-                reason = self._told or f"sent no frame within {within_s:g} s"
+                reason = self._condition.reason or f"sent no frame within {within_s:g} s"
                 mend = "see to it, or leave `limits.require` at `any`: then the run goes on without"
                 raise SourceError(self._context.place, f"the camera {reason}", mend)
 
@@ -173,11 +175,17 @@ class Camera:
             self._give_up(error)
 
     def _stay_connected(self) -> None:
-        failures = 0
+        failures = short = 0
         while not self._over.is_set():
+            start_s = time.monotonic()
             lost = self._connect()
             failures = 1 if self._condition.state in (ONLINE, STALLED) else failures + 1
-            delay_s = self._plan.reconnect.next_delay_s(failures, random.random())  # noqa: S311
+            short += 1
+            if failures == 1 and time.monotonic() - start_s >= STEADY_S:
+                short = 0
+                self._told.clear()
+            chance = random.random()  # noqa: S311
+            delay_s = self._plan.reconnect.next_delay_s(failures, chance, short)
             self._tell_lost(str(lost), delay_s)
             if delay_s is None:
                 self._give_up(lost)
@@ -240,10 +248,10 @@ class Camera:
     def _tell_online(self, media: str, *, comes_back: bool) -> None:
         known = self._condition
         returns = comes_back and bool(known.media)
-        if media != known.media or comes_back:
+        if media != known.media or self._has_told_loss:
             word = "is back" if returns else "is online"
             self._context.log.info("%s: the camera %s: %s", self._context.place, word, media)
-        self._told = ""
+        self._has_told_loss = False
         self._change(
             state=ONLINE,
             reason=known.reason if known.media else "",
@@ -261,9 +269,10 @@ class Camera:
             )  # fmt: skip
 
     def _tell_lost(self, reason: str, delay_s: float | None) -> None:
-        """Say why it is gone, once for each reason; it may be gone for days."""
-        if reason != self._told and not self._over.is_set():
-            self._told = reason
+        """Say why it is gone, once for each reason: it may be gone for days, or come and go."""
+        if reason not in self._told and not self._over.is_set():
+            self._told.add(reason)
+            self._has_told_loss = True
             what = "is given up" if delay_s is None else "is tried again and again"
             self._context.log.warning("%s: the camera %s; it %s", self._context.place, reason, what)
         was_seen = bool(self._condition.media)

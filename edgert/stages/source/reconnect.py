@@ -28,15 +28,16 @@ class Reconnect(BaseModel):
     def _off(cls, value: Any) -> Any:
         return {"attempts": 0} if value is False or value == "off" else value
 
-    def next_delay_s(self, failures: int, chance: float) -> float | None:
+    def next_delay_s(self, failures: int, chance: float, short: int = 0) -> float | None:
         """Return the seconds to wait before the next try; None means give up.
 
         Args:
             failures: How often in a row it has failed, from 1.
             chance: From 0 up to 1: where between half the wait and the whole one to be.
+            short: How often in a row it was there for a moment at most.
         """
         if self.attempts is not None and failures > self.attempts:
             return None
-        doublings = min(failures - 1, 30)
+        doublings = min(max(failures, short) - 1, 30)
         whole_ms = min(self.max_delay_ms, self.delay_ms << doublings)
         return whole_ms * (LEAST_SHARE + (1 - LEAST_SHARE) * chance) / 1e3

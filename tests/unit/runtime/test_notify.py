@@ -7,12 +7,14 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from edgert.runtime.notify import Notifier, from_environment
 from edgert.runtime.run import Progress
+from edgert.runtime.sources import SourceState
 
 
 class Manager:
@@ -53,6 +55,14 @@ def manager(address: str) -> Iterator[Manager]:
 def progress(phase: str, processed: int = 0, stuck: str = "") -> Progress:
     frames = {"read": processed, "processed": processed, "dropped": 0, "lost": 0}
     return Progress(phase, frames, 0.0, 0.0, 0, stuck)
+
+
+def test_a_camera_that_is_away_is_named(manager: Manager, notifier: Notifier):
+    now = progress("running")
+    states = {"front": "offline", "back": "online"}
+    sources = {name: SourceState(state, "", "", 0, 0) for name, state in states.items()}
+    notifier.tick(replace(now, sources=sources))
+    assert manager.heard()[-1].endswith("dropped 0, lost 0, front offline")
 
 
 def test_ready_comes_once_and_after_the_warm_up(manager: Manager, notifier: Notifier):

@@ -71,6 +71,17 @@ def test_every_frame_is_a_line_as_soon_as_it_is_processed(tmp_path: Path) -> Non
     assert decode(file.read_bytes().splitlines()[1]).detections == []
 
 
+def test_the_epoch_of_a_camera_is_told_once_there_is_more_than_one(tmp_path: Path) -> None:
+    file = tmp_path / "out.jsonl"
+    with writing(file) as run:
+        run.feed({"detections": found()}, FrameHeader())
+        run.feed({"detections": found()}, FrameHeader(sequence=1, epoch=1))
+    first, second = map(json.loads, file.read_text().splitlines())
+    assert "epoch" not in first
+    assert second["epoch"] == 1
+    assert decode(file.read_bytes().splitlines()[1]).epoch == 1
+
+
 def test_poses_are_written_as_points_with_names(tmp_path: Path) -> None:
     path = tmp_path / "out.jsonl"
     context = plan_context(Path())

@@ -78,6 +78,17 @@ def test_every_frame_is_there_with_its_own_time(tmp_path: Path, name: str, codec
     np.testing.assert_allclose(shades, [40 + 30 * n for n in range(len(times))], atol=3)
 
 
+def test_a_camera_that_was_gone_leaves_a_gap_and_no_jump(tmp_path: Path) -> None:
+    """Its times begin anew; the file's go on as long after as it really was away."""
+    ends = [(0, 0, 0), (0, 40, 40), (1, 0, 1000), (1, 40, 1040), (2, 500, 1500)]
+    with recording(tmp_path / "out.mp4") as run:
+        for number, (epoch, pts, captured) in enumerate(ends):
+            more = {"epoch": epoch, "pts_ns": pts * MS, "captured_ns": captured * MS}
+            run.feed({"image": grey(*SIZE), "detections": found()}, header(number, **more))
+    times = [round(frame.time * 1000) for frame in frames_of(tmp_path / "out.mp4")]
+    assert times == [0, 40, 1000, 1040, 1500]
+
+
 def test_boxes_are_drawn_and_named_in_the_colour_of_their_class(tmp_path: Path) -> None:
     size = (320, 240)
     with recording(tmp_path / "out.mp4", size=size, quality=5) as run:

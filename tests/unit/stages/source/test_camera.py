@@ -59,7 +59,7 @@ def test_frames_of_an_http_camera_are_there_with_times_of_arrival(tmp_path: Path
     assert all((each.width, each.height, each.epoch) == (64, 48, 0) for each in headers)
     assert all(a.pts_ns < b.pts_ns for a, b in pairwise(headers))
     arrived = [each.captured_ns - headers[0].captured_ns for each in headers]
-    assert [each.pts_ns for each in headers] == arrived
+    assert [each.pts_ns - headers[0].pts_ns for each in headers] == arrived
     assert feed_of(run).condition.media == "mjpeg 64x48, software decoder"
 
 
@@ -96,6 +96,17 @@ def test_a_camera_that_comes_back_begins_an_epoch(tmp_path: Path) -> None:
 def _of_epoch(run: StageRun, epoch: int) -> FrameHeader | None:
     header = next_header(run)
     return header if header.epoch == epoch else None
+
+
+def test_a_camera_that_comes_and_goes_does_not_fill_the_log(tmp_path: Path, caplog: Any) -> None:
+    caplog.set_level(logging.INFO)
+    short = f"{TEST_PICTURES}:duration=0.02"
+    with watching(tmp_path, short, format="lavfi") as run:
+        feed_of(run).start()
+        wait_for(lambda: feed_of(run).condition.reconnects >= 5, "its return")
+    said = [record.getMessage() for record in caplog.records]
+    assert len([line for line in said if "ended the stream" in line]) == 1
+    assert len([line for line in said if "is back" in line]) == 1
 
 
 def test_a_frozen_camera_is_stalled_then_gone_then_back(tmp_path: Path) -> None:

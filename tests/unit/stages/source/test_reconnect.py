@@ -35,3 +35,9 @@ def test_so_many_attempts_and_no_more() -> None:
     policy = Reconnect(attempts=2)
     given_up = [policy.next_delay_s(failures, 0.5) is None for failures in (1, 2, 3)]
     assert given_up == [False, False, True]
+
+
+def test_one_that_comes_and_goes_is_tried_less_and_less_and_not_given_up() -> None:
+    policy = Reconnect(delay_ms=500, max_delay_ms=4000, attempts=1)
+    waits = [policy.next_delay_s(1, 0.999999, short) for short in (0, 1, 2, 3)]
+    assert [round(wait or 0, 2) for wait in waits] == [0.5, 0.5, 1.0, 2.0]
