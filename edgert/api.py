@@ -110,19 +110,23 @@ class Pipeline:
         return _results(self.plan, options or RunOptions())
 
     def require_memory(self) -> None:
-        """Compare the rings with the memory there is.
+        """Compare what the run needs at least with the memory there is.
 
         Raises:
-            ResourceError: They do not fit.
+            ResourceError: It does not fit.
         """
         from edgert.device import memory
+        from edgert.plan.memory import need
 
-        memory.require(
-            self.plan.shared_bytes,
-            memory.available_bytes(),
-            f"rings of pipeline '{self.plan.name}'",
-            "Lower limits.in_flight, queue slots or max_size of the sources",
-        )
+        needed = need(self.plan)
+        parts = {
+            "rings": needed.rings,
+            f"{len(self.plan.workers)} workers": needed.processes,
+            "models": needed.weights,
+        }
+        said = ", ".join(f"{what} {memory.in_units(size)}" for what, size in parts.items() if size)
+        place = f"pipeline '{self.plan.name}' ({said})"
+        memory.require(needed.total, memory.available_bytes(), place, needed.mend)
 
 
 def pulling_reader(folder: Path) -> ModelReader:

@@ -10,6 +10,7 @@ import termios
 from collections import deque
 from typing import Protocol
 
+from edgert.errors import StageError
 from edgert.transport.token import TOKEN, TOKEN_BYTES, Token
 
 _INT = struct.Struct("i")
@@ -77,7 +78,10 @@ class PipeQueue:
             packed = os.read(self.read_fd, TOKEN_BYTES)
         except BlockingIOError:
             return None
-        return TOKEN.unpack(packed) if packed else None
+        if len(packed) != TOKEN_BYTES:
+            _require_nothing(packed)
+            return None
+        return TOKEN.unpack(packed)
 
     def receive_all(self) -> list[Token]:
         """Take every waiting token (up to 256) at once: for queues that nobody takes back from."""
@@ -85,6 +89,8 @@ class PipeQueue:
             packed = os.read(self.read_fd, TOKEN_BYTES * 256)
         except BlockingIOError:
             return []
+        if len(packed) % TOKEN_BYTES:
+            _require_nothing(packed)
         return list(TOKEN.iter_unpack(packed))
 
     def waiting(self) -> int:
@@ -118,6 +124,16 @@ class LocalQueue:
     def waiting(self) -> int:
         """Return how many tokens wait."""
         return len(self._tokens)
+
+
+def _require_nothing(packed: bytes) -> None:
+    """Tell the end of a pipe, which is empty, from what no writer of ours has written.
+
+    Raises:
+        StageError: It is not empty.
+    """
+    if packed:
+        raise StageError("a pipe of tokens", f"{len(packed)} bytes in it are no token")
 
 
 def make_pipe() -> tuple[int, int]:

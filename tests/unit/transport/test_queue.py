@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from edgert.errors import StageError
 from edgert.transport.queue import LocalQueue, PipeQueue, TokenQueue, make_pipe
 from edgert.transport.token import DONE, FRAME, NONE
 
@@ -81,3 +85,18 @@ def test_each_token_goes_to_one_of_two_readers() -> None:
     assert received == sorted(received)
     for fd in fds:
         os.close(fd)
+
+
+@given(st.binary(max_size=100))
+def test_bytes_that_are_no_tokens_are_told(data: bytes) -> None:
+    for receive in (PipeQueue.receive_nowait, PipeQueue.receive_all):
+        queue = PipeQueue(*make_pipe())
+        try:
+            os.write(queue.write_fd, data)
+            with contextlib.suppress(StageError):
+                while receive(queue):
+                    pass
+            assert queue.waiting() == 0
+        finally:
+            os.close(queue.read_fd)
+            os.close(queue.write_fd)

@@ -1,0 +1,70 @@
+"""What a run needs of memory at least, as far as it is known before the run.
+
+The constants were measured on x86-64 with Python 3.11 (proportional set size, so that pages that
+processes share count once) and rounded down: what would run must not be refused. What a runtime
+needs to compile and compute depends on the model, and is not known here.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from edgert.plan.structs import Plan, WorkerPlan
+
+MB = 1_000_000
+ZYGOTE_BYTES = 15 * MB  # 16.3: Python, numpy, OpenCV and the stages' modules
+WORKER_BYTES = 12 * MB  # 14.7 for sink.jsonl, 17.1 for preprocess.image, 26 for source.video
+RUNTIME_BYTES = 40 * MB  # a runtime's libraries; 132 with a model of 7 MB in OpenVINO
+
+
+class Need(msgspec.Struct, frozen=True):
+    """What is needed.
+
+    Attributes:
+        rings: Shared memory.
+        processes: The zygote, the workers, and the runtimes in those that infer.
+        weights: The models' files, each once: several workers may share it.
+    """
+
+    rings: int
+    processes: int
+    weights: int
+
+    @property
+    def total(self) -> int:
+        """All of it."""
+        return self.rings + self.processes + self.weights
+
+    @property
+    def mend(self) -> str:
+        """Which keys to change: those of what needs the most."""
+        if self.rings >= max(self.processes, self.weights):
+            return "Lower limits.in_flight, queue slots or max_size of the sources"
+        if self.processes >= self.weights:
+            return "Let stages share a process (`worker:`), or lower `replicas`"
+        return "Take a smaller `model`"
+
+
+def need(plan: Plan) -> Need:
+    """Return what a plan needs."""
+    runtimes = sum(_has_runtime(plan, worker) for worker in plan.workers)
+    processes = ZYGOTE_BYTES + len(plan.workers) * WORKER_BYTES + runtimes * RUNTIME_BYTES
+    return Need(plan.shared_bytes, processes, _weights(plan))
+
+
+def _has_runtime(plan: Plan, worker: WorkerPlan) -> bool:
+    """Whether a worker loads a runtime's libraries; an emulated device needs none."""
+    asked = [plan.requested.get(stage, ()) for stage in worker.stage_names]
+    return any(devices and not devices[0].startswith("emulated") for devices in asked)
+
+
+def _weights(plan: Plan) -> int:
+    files = {
+        port.attributes["model_file"]
+        for stage in plan.stages()
+        for port in stage.output_ports.values()
+        if port.attributes.get("model_file")
+    }
+    return sum(Path(file).stat().st_size for file in files if Path(file).is_file())

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from edgert.device.memory import Available
+from edgert.errors import ResourceError
+from edgert.plan.memory import MB, RUNTIME_BYTES, WORKER_BYTES, ZYGOTE_BYTES, Need, need
+from tests.process.runs import load
+
+
+def test_processes_count_beside_rings(tmp_path: Path) -> None:
+    stages = {
+        "src": {"kind": "Numbers", "count": 1},
+        "out": {"kind": "Write", "inputs": {"n": "src.n"}, "path": str(tmp_path / "out.txt")},
+    }
+    plan = load(tmp_path, stages).plan
+    found = need(plan)
+    assert found == Need(plan.shared_bytes, ZYGOTE_BYTES + 2 * WORKER_BYTES, 0)
+    infers = msgspec.structs.replace(plan, requested={"out": ("openvino:CPU",)})
+    assert need(infers).processes == found.processes + RUNTIME_BYTES
+    emulates = msgspec.structs.replace(plan, requested={"out": ("emulated:npu",)})
+    assert need(emulates).processes == found.processes
+
+
+@pytest.mark.parametrize(
+    ("needed", "said"),
+    [
+        (Need(9, 1, 1), "limits.in_flight"),
+        (Need(1, 9, 1), "`worker:`"),
+        (Need(1, 1, 9), "smaller `model`"),
+    ],
+)
+def test_the_mend_is_for_what_needs_the_most(needed: Need, said: str) -> None:
+    assert said in needed.mend
+    assert needed.total == 11
+
+
+def test_too_little_is_told_with_every_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stages = {
+        "src": {"kind": "Numbers", "count": 1},
+        "out": {"kind": "Write", "inputs": {"n": "src.n"}, "path": str(tmp_path / "out.txt")},
+    }
+    pipeline = load(tmp_path, stages)
+    monkeypatch.setattr(
+        "edgert.device.memory.available_bytes", lambda: Available(20 * MB, "a test")
+    )
+    with pytest.raises(ResourceError) as caught:
+        pipeline.run()
+    said = str(caught.value)
+    assert said.startswith(f"pipeline '{pipeline.plan.name}' (rings ")
+    assert "2 workers 37.2 MiB): " in said
+    assert "19.1 MiB can be had (a test). Let stages share a process" in said
