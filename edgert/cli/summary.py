@@ -82,6 +82,8 @@ def _source(name: str, source: SourceState) -> str:
         for part in (
             source.media,
             f"came back {source.reconnects} times" if source.reconnects else "",
+            f"{source.scaled} frames scaled down" if source.scaled else "",
+            f"{source.damaged} frames damaged" if source.damaged else "",
             f"its time began {source.epochs} times" if source.epochs > 1 else "",
         )
         if part

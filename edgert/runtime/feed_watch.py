@@ -38,6 +38,9 @@ class FeedWatch:
             gate.drop(unseen.dropped)
         if unseen.lost:
             gate.lose(unseen.lost)
+        words = self._block.words
+        words[StreamBlock.SCALED] += unseen.scaled
+        words[StreamBlock.DAMAGED] += unseen.damaged
         return unseen.lost
 
     def in_its_epoch(self, header: FrameHeader) -> FrameHeader:

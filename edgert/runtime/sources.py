@@ -18,6 +18,8 @@ class SourceState(msgspec.Struct, frozen=True):
     media: str
     reconnects: int
     epochs: int
+    scaled: int = 0
+    damaged: int = 0
 
 
 def live_sources(ledger: Ledger, streams: Iterable[str]) -> dict[str, SourceState]:
@@ -30,6 +32,8 @@ def live_sources(ledger: Ledger, streams: Iterable[str]) -> dict[str, SourceStat
             media=block.text("media"),
             reconnects=block.words[StreamBlock.RECONNECTS],
             epochs=block.words[StreamBlock.EPOCHS],
+            scaled=block.words[StreamBlock.SCALED],
+            damaged=block.words[StreamBlock.DAMAGED],
         )
         for name, block in blocks.items()
         if block.words[StreamBlock.STATE]

@@ -36,15 +36,19 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Unseen:
-    """Frames that never reached the gate.
+    """Frames to be counted beside those that ``grab`` gives: the first two never reached the gate.
 
     Attributes:
         dropped: A newer one was there before they could be sent.
         lost: They could not be decoded.
+        scaled: They were sent, scaled down to their slot.
+        damaged: They were sent, decoded as far as that goes.
     """
 
     dropped: int = 0
     lost: int = 0
+    scaled: int = 0
+    damaged: int = 0
 
 
 class Feed(Protocol):

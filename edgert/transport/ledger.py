@@ -56,6 +56,8 @@ STREAM_COUNTERS = (
     "state",  # of a live source, by number (stages/live.py); 0 for any other
     "reconnects",
     "epochs",
+    "scaled",  # frames that were larger than their slot
+    "damaged",  # frames that the decoder could give in part only
 )
 STREAM_TEXTS = ("reason", "media")
 TEXT_BYTES = 160
@@ -244,7 +246,7 @@ class StreamBlock(_Block):
     """Counters of a stream and the table of its frames in flight; written by its gate."""
 
     names = STREAM_COUNTERS
-    READ, PROCESSED, DROPPED, LOST, ENDED, STATE, RECONNECTS, EPOCHS = range(8)
+    READ, PROCESSED, DROPPED, LOST, ENDED, STATE, RECONNECTS, EPOCHS, SCALED, DAMAGED = range(10)
 
     def text(self, name: str) -> str:
         """Return one of ``STREAM_TEXTS``."""

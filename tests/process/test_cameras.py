@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -74,6 +75,20 @@ def test_an_offline_camera_delays_nobody_and_nothing_shows_its_password(tmp_path
     assert summary["streams"]["dead"]["read"] == 0
     assert summary["streams"]["front"]["processed"] == len(seen(tmp_path))
     assert_adds_up(summary)
+
+
+def test_a_camera_that_never_answers_keeps_nobody_from_stopping(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        uri = f"rtsp://127.0.0.1:{silent.getsockname()[1]}/1"
+        stages = {"cam": camera(uri, open_timeout_s=3600), "look": see(tmp_path, "cam")}
+        with started(write_pipeline(tmp_path, stages)) as running:
+            connection, _ = silent.accept()
+            running.process.send_signal(signal.SIGTERM)
+            code, _, err = running.wait_end()
+            summary = running.summary()
+            connection.close()
+    assert (code, "killed" in err) == (0, False), err
+    assert summary["sources"]["cam"]["state"] == "connecting"
 
 
 def test_where_all_are_required_one_that_is_not_there_ends_the_run(tmp_path: Path) -> None:

@@ -21,9 +21,9 @@ from edgert.errors import SourceError, UserError
 from edgert.stages.base import Outputs, StageContext
 from edgert.stages.live import CONNECTING, OFFLINE, ONLINE, STALLED, Condition, Unseen
 from edgert.stages.source.address import Address
+from edgert.stages.source.camera_log import CameraLog
 from edgert.stages.source.connection import Connection, ConnectionLostError, Deadlines
 from edgert.stages.source.epochs import Epochs
-from edgert.stages.source.hardware import Decoder
 from edgert.stages.source.painter import Painter
 from edgert.stages.source.reconnect import Reconnect
 from edgert.tensor import FrameHeader, PortSpec
@@ -78,11 +78,7 @@ class Camera:
         self._condition = Condition()
         self._last_s = 0.0
         self._end: BaseException | None = None
-        # The thread's own:
-        self._told: set[str] = set()  # reasons, since it was last there for a while
-        self._has_told_loss = False
-        self._told_refused = ""
-        self._has_told_broken = False
+        self._log = CameraLog(context)
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
         self.ready_fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
@@ -125,7 +121,7 @@ class Camera:
         return self._newest is not None or self._end is not None
 
     def take_unseen(self) -> Unseen:
-        """Return what was dropped and lost since the last call."""
+        """Return what is to be counted since the last call."""
         with self._lock:
             self._acknowledge()  # whoever asks has read the condition, and asks is_ready next
             unseen, self._unseen = self._unseen, Unseen()
@@ -139,7 +135,7 @@ class Camera:
             self._lock.wait_for(self.is_ready)
             shot, self._newest = self._newest, None
         if shot is not None:
-            return self._painter.take(shot.frame, shot.pts_ns, shot.captured_ns, shot.epoch)
+            return self._take(shot)
         end = self._end
         if not isinstance(end, ConnectionLostError):
             raise end or AssertionError("no frame, and no end")
@@ -147,6 +143,14 @@ class Camera:
             return None
         fault = f"the camera {end}, and was tried often enough (`reconnect.attempts`)"
         raise SourceError(self._context.place, fault, "see to the camera, and start again")
+
+    def _take(self, shot: Shot) -> FrameHeader:
+        painter = self._painter
+        scaled, damaged = painter.scaled, painter.damaged
+        header = painter.take(shot.frame, shot.pts_ns, shot.captured_ns, shot.epoch)
+        if painter.scaled > scaled or painter.damaged > damaged:
+            self._count(scaled=painter.scaled - scaled, damaged=painter.damaged - damaged)
+        return header
 
     def write(self, outputs: Outputs) -> None:
         """Write the frame last grabbed."""
@@ -159,6 +163,12 @@ class Camera:
             self._thread.join(HANG_UP_WITHIN_S)
         self._painter.let_go()
         self._painter.tell()
+
+    def _count(self, **frames: int) -> None:
+        with self._lock:
+            known = {name: getattr(self._unseen, name) for name in frames}
+            counts = {name: known[name] + more for name, more in frames.items()}
+            self._unseen = replace(self._unseen, **counts)
 
     def _acknowledge(self) -> None:
         try:
@@ -183,10 +193,10 @@ class Camera:
             short += 1
             if failures == 1 and time.monotonic() - start_s >= STEADY_S:
                 short = 0
-                self._told.clear()
+                self._log.steady()
             chance = random.random()  # noqa: S311
             delay_s = self._plan.reconnect.next_delay_s(failures, chance, short)
-            self._tell_lost(str(lost), delay_s)
+            self._note_lost(str(lost), is_over=delay_s is None)
             if delay_s is None:
                 self._give_up(lost)
                 return
@@ -221,8 +231,7 @@ class Camera:
             epoch, time_ns = self._epochs.stamp(pts_ns, captured_ns)
             self._offer(Shot(frame, time_ns, captured_ns, epoch))
             if is_first or self._condition.state == STALLED:
-                self._tell_refused(connection.decoder)
-                self._tell_online(connection.describe(frame), comes_back=is_first)
+                self._note_online(connection, frame, comes_back=is_first)
                 is_first = False
             elif self._condition.epochs != self._epochs.count:
                 self._change(epochs=self._epochs.count)
@@ -233,50 +242,31 @@ class Camera:
             if self._newest is None:
                 os.eventfd_write(self.ready_fd, 1)
             else:
-                self._unseen = replace(self._unseen, dropped=self._unseen.dropped + 1)
+                self._count(dropped=1)
             self._newest = shot
             self._lock.notify_all()
 
     def _note_broken(self, why: str) -> None:
-        with self._lock:
-            self._unseen = replace(self._unseen, lost=self._unseen.lost + 1)
-        if not self._has_told_broken:
-            self._has_told_broken = True
-            log, place = self._context.log, self._context.place
-            log.warning("%s: a frame could not be decoded (%s); all are counted", place, why)
+        self._count(lost=1)
+        self._log.broken(why)
 
-    def _tell_online(self, media: str, *, comes_back: bool) -> None:
+    def _note_online(self, connection: Connection, frame: VideoFrame, *, comes_back: bool) -> None:
         known = self._condition
-        returns = comes_back and bool(known.media)
-        if media != known.media or self._has_told_loss:
-            word = "is back" if returns else "is online"
-            self._context.log.info("%s: the camera %s: %s", self._context.place, word, media)
-        self._has_told_loss = False
+        media = connection.describe(frame)
+        self._log.decoder(connection.decoder, self._plan.decoder)
+        self._log.online(media)
         self._change(
             state=ONLINE,
             reason=known.reason if known.media else "",
             media=media,
-            reconnects=known.reconnects + returns,
+            reconnects=known.reconnects + (comes_back and bool(known.media)),
             epochs=self._epochs.count,
         )
 
-    def _tell_refused(self, decoder: Decoder) -> None:
-        if decoder.refused and decoder.refused != self._told_refused:
-            self._told_refused = decoder.refused
-            self._context.log.warning(
-                "%s: decoder '%s' cannot be had: %s; software decodes instead",
-                self._context.place, self._plan.decoder, decoder.refused,
-            )  # fmt: skip
-
-    def _tell_lost(self, reason: str, delay_s: float | None) -> None:
-        """Say why it is gone, once for each reason: it may be gone for days, or come and go."""
-        if reason not in self._told and not self._over.is_set():
-            self._told.add(reason)
-            self._has_told_loss = True
-            what = "is given up" if delay_s is None else "is tried again and again"
-            self._context.log.warning("%s: the camera %s; it %s", self._context.place, reason, what)
+    def _note_lost(self, reason: str, *, is_over: bool) -> None:
+        if not self._over.is_set():
+            self._log.lost(reason, is_over=is_over)
         was_seen = bool(self._condition.media)
-        is_over = delay_s is None
         self._change(state=OFFLINE if was_seen or is_over else CONNECTING, reason=reason)
 
     def _give_up(self, why: BaseException) -> None:

@@ -143,6 +143,7 @@ def test_a_larger_picture_in_mid_stream_is_scaled_and_counted(tmp_path: Path, ca
         server.picture = jpeg(256, 192)
         header = wait_for(lambda: _of_width(run, 256), "a larger frame")
         assert header.height == 192
+        assert feed_of(run).take_unseen().scaled == 1
         assert header.transform == (2.0, 0.0, 0.0, 0.0, 2.0, 0.0)
         assert header.epoch == 0
     assert "frames of 256x192 are scaled down to fit 128x96" in caplog.text
