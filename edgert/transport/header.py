@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import mmap
 import struct
+import sys
 from math import prod
 from typing import Any
 
@@ -116,7 +117,9 @@ def unpack_entry(table: bytes, number: int, most_bytes: int) -> tuple[str, tuple
     if code >= len(_DTYPE_NAMES) or dimensions > MAX_DIMENSIONS:
         raise damaged(f"dtype {code}, {dimensions} dimensions")
     dtype, sizes = _DTYPE_NAMES[code], tuple(shape[:dimensions])
-    if prod(sizes) * np.dtype(DTYPES[dtype]).itemsize > most_bytes:
+    item_bytes = np.dtype(DTYPES[dtype]).itemsize
+    # numpy wants each size to be possible, even beside a zero.
+    if prod(sizes) * item_bytes > most_bytes or prod(s or 1 for s in sizes) > sys.maxsize >> 4:
         raise damaged(f"shape {list(sizes)} of {dtype}, in {most_bytes} bytes")
     return dtype, sizes
 

@@ -316,6 +316,7 @@ def test_any_bytes_in_a_header_reach_no_further_than_the_slot(data: bytes, at: i
         (HEADER_BYTES, b"\x63\x02", "dtype 99"),
         (HEADER_BYTES, b"\x00\x09", "dtype 0, 9 dimensions"),
         (HEADER_BYTES + 8, b"\xff" * 8, "shape [18446744073709551615, 6]"),
+        (HEADER_BYTES + 8, b"\x00" * 8 + b"\xff" * 8, "shape [0, 18446744073709551615]"),
         (HEADER_BYTES + 8, b"\x00\x10", "shape [4096, 6] of"),
     ],
 )
