@@ -15,9 +15,10 @@ from edgert.bench.infer import bench_infer
 from edgert.bench.link import SIZES, LinkReport, bench_link
 from edgert.bench.pipeline import PipelineBench, bench_pipeline
 from edgert.cli.options import log_options, pipeline_options
-from edgert.cli.planning import plan_file, say
+from edgert.cli.planning import plan_file
 from edgert.cli.progress import StatusLine
 from edgert.cli.render import show, show_json, table
+from edgert.cli.voice import say
 
 _NAMES = dict(zip(SIZES, ("4 KiB", "1080p", "4K"), strict=True))
 _ABOVE_0 = click.FloatRange(min=0, min_open=True)

@@ -11,7 +11,7 @@ import traceback
 
 import click
 
-from edgert import journal
+from edgert.cli.voice import say
 from edgert.errors import EXIT_BUG, EdgertError
 from edgert.redact import redact
 from edgert.version import __version__
@@ -26,9 +26,7 @@ def tell(error: BaseException) -> int:
         case SystemExit():
             raise error
         case EdgertError():
-            text = str(error)
-            in_journal = journal.leads_there()
-            click.echo(journal.marked(text, logging.ERROR) if in_journal else text, err=True)
+            say(str(error), logging.ERROR)
             return error.exit_code
         case click.ClickException():
             shown = io.StringIO()

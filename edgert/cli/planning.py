@@ -6,18 +6,11 @@ import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import click
-
-from edgert import journal
 from edgert.api import Pipeline
 from edgert.cli.progress import StatusLine, pull_ticker
+from edgert.cli.voice import say
 from edgert.models.reader import Models
 from edgert.runtime.notify import Notifier
-
-
-def say(text: str, level: int = logging.INFO) -> None:
-    """Say something to a person, on standard error; the level counts where that is the journal."""
-    click.echo(journal.marked(text, level) if journal.leads_there() else text, err=True)
 
 
 def plan_file(

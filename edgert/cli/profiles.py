@@ -28,7 +28,7 @@ def show_profile(asked: str, *, as_json: bool) -> None:
         UserError: There is none of that name, or none matches.
         PipelineError: It has faults.
     """
-    from edgert.cli.planning import say
+    from edgert.cli.voice import say
     from edgert.errors import UserError
     from edgert.inventory import take
     from edgert.profiles.choose import choose
@@ -48,7 +48,7 @@ def show_profile(asked: str, *, as_json: bool) -> None:
 
 def show_profiles(*, as_json: bool) -> None:
     """List every profile, and which of them matches this machine."""
-    from edgert.cli.planning import say
+    from edgert.cli.voice import say
     from edgert.profiles.choose import choose, load_all
 
     chosen = choose()

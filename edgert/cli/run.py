@@ -11,10 +11,11 @@ import click
 
 from edgert.cli.options import code_option, log_options, pipeline_options, profile_option
 from edgert.cli.plan import render_profile
-from edgert.cli.planning import plan_file, say
+from edgert.cli.planning import plan_file
 from edgert.cli.progress import StatusLine, run_ticker
 from edgert.cli.summary import render_summary
 from edgert.cli.summary_file import require_own_file, require_writable, write_summary
+from edgert.cli.voice import say
 from edgert.profiles.apply import ProfileUse
 from edgert.runtime import notify
 from edgert.runtime.run import OnTick, RunOptions

@@ -4,23 +4,16 @@ from __future__ import annotations
 
 import logging
 import os
-import tempfile
 from pathlib import Path
 
 import click
 
-from edgert.cli.check import examine
-from edgert.cli.planning import plan_file, say
-from edgert.cli.progress import StatusLine
 from edgert.cli.render import show, show_json, table
-from edgert.device import cores
-from edgert.errors import Fault, PipelineError, UserError
-from edgert.pipeline.substitute import command_line_variables
-from edgert.profiles.choose import choose
+from edgert.cli.voice import say
+from edgert.errors import UserError
 from edgert.service import install, manager, program
 from edgert.service.files import Step
 from edgert.service.layout import Layout, require_name, unit_name
-from edgert.stages.registry import Registry
 
 _root_option = click.option(
     "--root",
@@ -55,10 +48,10 @@ def install_command(name: str, file: Path, root: Path, *, dry_run: bool, now: bo
         raise click.BadParameter("it starts nothing in another --root", param_hint="--now")
     require_name(name)
     started = _program(layout)
-    _require_good(file)
-    text = file.read_text()
-    used = _cores(file) if layout.is_here else ()
-    _tell(install.install(layout, name, text, started, used, dry=dry_run))
+    from edgert.cli import service_file  # what the other commands need not wait for
+
+    text, cores = service_file.examine(layout, name, file)
+    _tell(install.install(layout, name, text, started, cores, dry=dry_run))
     if dry_run:
         return
     manager.make_user(layout)
@@ -134,40 +127,6 @@ def _require_installed(layout: Layout, name: str) -> None:
     if name not in layout.names():
         there = ", ".join(layout.names()) or "none"
         raise UserError(f"service '{name}'", "is not installed", f"Installed are: {there}")
-
-
-def _require_good(file: Path) -> None:
-    """Check a file where it stands, and as it will stand: in another folder."""
-    faults = _faults(file)
-    if not faults:
-        with tempfile.TemporaryDirectory() as folder:
-            copy = Path(folder) / file.name
-            copy.write_text(file.read_text())
-            faults = tuple(_elsewhere(fault, file) for fault in _faults(copy))
-    if faults:
-        raise PipelineError(list(faults))
-
-
-def _faults(file: Path) -> tuple[Fault, ...]:
-    variables = command_line_variables(None, None)
-    return examine(file, variables, (), Registry(), choose(None)).faults
-
-
-def _elsewhere(fault: Fault, file: Path) -> Fault:
-    said = f"{fault.fault} (once the file is in /etc/edgert)"
-    mend = "Write the whole path, from / on"
-    return Fault(fault.place, said, mend, str(file), fault.line, fault.column)
-
-
-def _cores(file: Path) -> tuple[int, ...]:
-    """Return the cores of the plan; none where these are all there are, or nobody knows yet."""
-    try:
-        pipeline = plan_file(file, {}, (), pull=False, line=StatusLine(wanted=False))
-    except UserError as error:
-        say(f"no cores are set, since there is no plan yet: {error}")
-        return ()
-    used = {core for worker in pipeline.plan.workers for core in worker.cores}
-    return () if used >= set(cores.allowed()) else tuple(sorted(used))
 
 
 def _tell(steps: list[Step]) -> None:

@@ -47,7 +47,8 @@ class Health:
         if member.hung:
             return self._why_hung(member, now_s)
         self._hung_s.pop(member.plan.name, None)
-        if member.state == crew.STARTING:
+        is_given_time = member.try_by_s > now_s  # by ``open_timeout_s``, for the device it opens
+        if member.state == crew.STARTING and not is_given_time:
             return self._why_still(member, now_s)
         self._cpu.pop(member.plan.name, None)
         return ""

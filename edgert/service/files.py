@@ -88,6 +88,13 @@ class Keeper:
             self._put(beside, text, mode)
             self.steps.append(Step(path, KEPT, f"it was edited; what is new is in {beside.name}"))
 
+    def offer(self, path: Path, text: str, mode: int) -> None:
+        """Write a file that is there to be edited, unless there is one."""
+        if self._checksum_of(path) is None:
+            self.write(path, text, mode)
+        else:
+            self.steps.append(Step(path, KEPT, "it is yours"))
+
     def remove(self, path: Path) -> None:
         """Remove a file, unless somebody has edited it."""
         there = self._checksum_of(path)

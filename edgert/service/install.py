@@ -35,7 +35,7 @@ def install(
     for path, text in units.shared(layout, program).items():
         keeper.write(path, text)
     keeper.write(layout.pipeline(name), pipeline)
-    keeper.write(layout.environment(name), units.environment(name), _ONLY_ROOT)
+    keeper.offer(layout.environment(name), units.environment(name), _ONLY_ROOT)
     if used := tuple(cores):
         keeper.write(layout.cores(name), units.cores(used))
     else:

@@ -56,7 +56,7 @@ def environment(name: str) -> str:
     """Return the file of a pipeline's variables, as it is at first."""
     return (
         f"# Variables of /etc/edgert/{name}.yaml, one NAME=value a line; only root can read it.\n"
-        "#EDGERT_INPUT=/srv/street.mp4\n"
+        "#EDGERT_INPUT=rtsp://camera/stream\n"
         f"#EDGERT_OUTPUT=/var/lib/edgert/{name}/results.jsonl\n"
     )
 

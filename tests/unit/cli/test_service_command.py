@@ -48,6 +48,24 @@ def test_a_dry_run_writes_nothing(edgert: Edgert, pipeline: Path, tmp_path: Path
     assert list(root.iterdir()) == []
 
 
+def test_two_services_cannot_run_one_name(edgert: Edgert, pipeline: Path, tmp_path: Path):
+    from PIL import Image
+
+    Image.new("RGB", (64, 48)).save(tmp_path / "1.png")
+    pipeline.write_text(pipeline.read_text().replace("frames", "${FRAMES}"))
+    installed = tmp_path / "etc/edgert"
+    installed.mkdir(parents=True)
+    for name in ("first", "second"):
+        (installed / f"{name}.env").write_text(f"FRAMES={tmp_path}/1.png\n")
+    (installed / "first.yaml").write_text(pipeline.read_text())
+    done = edgert("service", "install", "second", pipeline, "--root", tmp_path, "--dry-run")
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == (
+        f"{pipeline}: name 'cam': service 'first' runs a pipeline of that name, and only one of "
+        "them can. Give it another `name`."
+    )
+
+
 def test_names_and_services_that_are_none(edgert: Edgert, pipeline: Path, tmp_path: Path):
     done = edgert("service", "install", "Cam", pipeline)
     assert (done.returncode, done.stdout) == (2, "")

@@ -35,6 +35,12 @@ def test_a_worker_that_starts_and_does_nothing_is_stuck():
     assert not health.why_stuck(starting, STILL_WITHIN_S + 3)  # another start: counted anew
 
 
+def test_a_device_has_the_time_that_the_file_gives_it():
+    health = Health(lambda pid: 42)
+    opening = [member(crew.STARTING, try_by_s=900.0)]
+    assert not any(health.why_stuck(opening, now_s) for now_s in (0.0, 200.0, 899.0))
+
+
 def test_a_worker_that_hangs_has_a_moment_to_die():
     health = Health(lambda pid: 0)
     hung = [member(crew.READY, hung="it has given no sign of life for 11.0 s")]

@@ -11,6 +11,7 @@ from edgert.service import install, units
 from edgert.service.files import KEPT, REMOVED, WRITTEN
 from edgert.service.layout import Layout, require_name
 from edgert.service.program import DEFAULT, require_visible
+from edgert.service.variables import parse, variables_of
 
 
 def system(root: Path, version: str) -> Layout:
@@ -111,3 +112,25 @@ def test_a_program_that_is_not_there_is_refused():
 
 def test_every_system_lets_its_own_programs_be_seen():
     require_visible(Path("/usr/bin/env"))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("A=1\n# B=2\n; C=3\n\nD = x\n", {"A": "1"}),
+        ("A=rtsp://u:p@cam/a?b=c#d\n", {"A": "rtsp://u:p@cam/a?b=c#d"}),
+        ("A='a b'\nB=\"c\"\nC=it's\n", {"A": "a b", "B": "c", "C": "it's"}),
+        ("A=one \\\ntwo\nB='open\n", {"A": "one two", "B": "'open"}),
+    ],
+)
+def test_variables_are_read_as_systemd_reads_them(text: str, expected: dict[str, str]):
+    assert parse(text) == expected
+
+
+def test_variables_that_are_there_stay_and_are_known(tmp_path: Path):
+    layout = system(tmp_path, "252")
+    layout.pipelines.mkdir(parents=True)
+    layout.environment("cam").write_text("CAM_PASSWORD=secret\n")
+    assert do_install(layout, "cam")["etc/edgert/cam.env"] == KEPT
+    assert variables_of(layout, "cam") == {"CAM_PASSWORD": "secret"}
+    assert variables_of(layout, "other") == {}
