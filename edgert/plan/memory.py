@@ -61,10 +61,10 @@ def _has_runtime(plan: Plan, worker: WorkerPlan) -> bool:
 
 
 def _weights(plan: Plan) -> int:
-    files = {
-        port.attributes["model_file"]
+    described = (
+        port.attributes.get("model_file", {})
         for stage in plan.stages()
         for port in stage.output_ports.values()
-        if port.attributes.get("model_file")
-    }
+    )
+    files = {found["path"] for found in described if found.get("path")}
     return sum(Path(file).stat().st_size for file in files if Path(file).is_file())

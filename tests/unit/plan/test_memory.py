@@ -5,10 +5,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from edgert import Pipeline
 from edgert.device.memory import Available
 from edgert.errors import ResourceError
 from edgert.plan.memory import MB, RUNTIME_BYTES, WORKER_BYTES, ZYGOTE_BYTES, Need, need
 from tests.process.runs import load
+from tests.unit.stages.source.media import make_video
 
 
 def test_processes_count_beside_rings(tmp_path: Path) -> None:
@@ -23,6 +25,14 @@ def test_processes_count_beside_rings(tmp_path: Path) -> None:
     assert need(infers).processes == found.processes + RUNTIME_BYTES
     emulates = msgspec.structs.replace(plan, requested={"out": ("emulated:npu",)})
     assert need(emulates).processes == found.processes
+
+
+def test_the_weights_of_each_model_count_once(tmp_path: Path, yolox_onnx: Path) -> None:
+    shipped = Path(__file__).parents[3] / "pipelines" / "detect-yolox.yaml"
+    video = make_video(tmp_path / "a.mkv")
+    settings = [f"camera.uri={video}", f"detector.model={yolox_onnx}"]
+    plan = Pipeline.load(shipped, settings=settings).plan
+    assert need(plan).weights == yolox_onnx.stat().st_size
 
 
 @pytest.mark.parametrize(
