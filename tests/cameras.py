@@ -110,10 +110,12 @@ class Proxy:
 
     Attributes:
         spoil: Whether bytes of the pictures are overwritten.
+        hold: Whether nothing passes, in either direction, while connections stay.
     """
 
     def __init__(self, port: int) -> None:
         self.spoil = False
+        self.hold = False
         self._target = port
         self._over = threading.Event()
         self._pairs: list[tuple[socket.socket, socket.socket]] = []
@@ -139,13 +141,22 @@ class Proxy:
         while not self._over.is_set():
             ends = {client: (server, 0) for client, server in self._pairs}
             ends |= {server: (client, 1) for client, server in self._pairs}
+            ends = {} if self.hold else ends
             for ready in select.select([self._listener, *ends], [], [], 0.05)[0]:
                 if ready is self._listener:
-                    client = self._listener.accept()[0]
-                    server = socket.create_connection(("127.0.0.1", self._target))
-                    self._pairs.append((client, server))
+                    self._accept()
                 else:
                     self._pass_on(ready, *ends[ready])
+
+    def _accept(self) -> None:
+        client = self._listener.accept()[0]
+        try:
+            server = socket.create_connection(("127.0.0.1", self._target), timeout=1)
+        except OSError:  # the camera is off
+            client.close()
+            return
+        server.settimeout(None)
+        self._pairs.append((client, server))
 
     def _pass_on(self, one: socket.socket, other: socket.socket, from_server: int) -> None:
         try:

@@ -1,0 +1,130 @@
+"""Watches from outside: memory and fds of every process, and when results come."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from tools.soaking.run import Run
+
+LOOK_EVERY_S = 0.05
+
+
+class Sample(NamedTuple):
+    """A process at a moment; all of one look have its number."""
+
+    look: int
+    time_s: float
+    run: str
+    part: str
+    pid: int
+    pss_mb: float
+    fds: int
+
+
+class Line(msgspec.Struct):
+    """What is read of a result."""
+
+    stream: str
+    frame: int
+
+
+class Watch:
+    """A thread that follows the files of results, and samples /proc.
+
+    Args:
+        runs: The pipelines.
+        every_s: How often /proc is read.
+
+    Attributes:
+        samples: Every process, whenever looked at.
+        arrivals: By stream: when each result was seen.
+        frames: By stream: the number of each result.
+    """
+
+    def __init__(self, runs: list[Run], every_s: float) -> None:
+        self.samples: list[Sample] = []
+        self.arrivals: dict[str, list[float]] = defaultdict(list)
+        self.frames: dict[str, list[int]] = defaultdict(list)
+        self._runs = runs
+        self._every_s = every_s
+        self._tails = {run.name: Tail(run.lines) for run in runs}
+        self._over = threading.Event()
+        self._error: Exception | None = None
+        self._thread = threading.Thread(target=self._guard, name="watch")
+        self._thread.start()
+
+    def check(self) -> None:
+        """Raise what ended the thread, if anything has."""
+        if self._error is not None:
+            raise self._error
+
+    def close(self) -> None:
+        """Read what is left, and end."""
+        self._over.set()
+        self._thread.join()
+        self._read_results()
+
+    def _guard(self) -> None:
+        try:
+            self._run()
+        except Exception as error:  # noqa: BLE001  check() raises it, where it ends the soak
+            self._error = error
+
+    def _run(self) -> None:
+        next_s, look = time.monotonic(), 0
+        while not self._over.wait(LOOK_EVERY_S):
+            self._read_results()
+            if time.monotonic() >= next_s:
+                next_s, look = next_s + self._every_s, look + 1
+                self._sample(look)
+
+    def _read_results(self) -> None:
+        now_s = time.monotonic()
+        for tail in self._tails.values():
+            for line in tail.lines():
+                self.arrivals[line.stream].append(now_s)
+                self.frames[line.stream].append(line.frame)
+
+    def _sample(self, look: int) -> None:
+        for run in self._runs:
+            for part, pid in run.processes().items():
+                now_s = time.monotonic()
+                try:
+                    pss, fds = pss_mb(pid), len(list(Path(f"/proc/{pid}/fd").iterdir()))
+                except OSError:  # it has just ended
+                    continue
+                self.samples.append(Sample(look, now_s, run.name, part, pid, pss, fds))
+
+
+class Tail:
+    """Whole lines that were added to a file since the last look."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._at = 0
+
+    def lines(self) -> list[Line]:
+        """Return them."""
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self._at)
+                data = file.read()
+        except FileNotFoundError:
+            return []
+        whole = data[: data.rfind(b"\n") + 1]
+        self._at += len(whole)
+        return [msgspec.json.decode(line, type=Line) for line in whole.splitlines()]
+
+
+def pss_mb(pid: int) -> float:
+    """Return the memory of a process, its part of what is shared included."""
+    for line in Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines():
+        if line.startswith("Pss:"):
+            return int(line.split()[1]) * 1024 / 1e6
+    raise ProcessLookupError(pid)
