@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from edgert.errors import ModelError
+from edgert.regular import open_regular
 
 FORMATS = {
     ".onnx": "onnx",
@@ -87,7 +88,7 @@ def files_of(path: Path) -> tuple[Path, ...]:
 
 def _head(path: Path, place: str) -> bytes:
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             head = file.read(HEAD_BYTES)
     except FileNotFoundError:
         raise ModelError(place, f"there is no file '{path}'", "Mend the path") from None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ from edgert.errors import Fault, PipelineError
 from edgert.pipeline.construct import Constructor
 from edgert.pipeline.marks import Marks
 from edgert.pipeline.yamltext import MAX_BYTES, compose, decode
+from edgert.regular import NOT_REGULAR, open_regular
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,19 +49,10 @@ def read_yaml(path: Path, what: str) -> YamlFile:
 
 def _bytes(path: Path, what: str) -> bytes:
     try:
-        with open(path, "rb", opener=_open_at_once) as file:  # noqa: PTH123  for its opener
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise _fault(path, "it is a pipe or a device", f"Write the {what} to a file")
+        with open_regular(path) as file:
             return file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise _fault(path, f"it cannot be read: {reason}", f"Give a {what} file") from None
-
-
-def _open_at_once(path: str, flags: int) -> int:
-    """Open a file; a FIFO that nobody writes to does not hold us up."""
-    return os.open(path, flags | os.O_NONBLOCK)
-
-
-def _fault(path: Path, fault: str, mend: str) -> PipelineError:
-    return PipelineError([Fault("the file", fault, mend, str(path))])
+        mend = f"Write the {what} to a file" if reason == NOT_REGULAR else f"Give a {what} file"
+        fault = f"it cannot be read: {reason}"
+        raise PipelineError([Fault("the file", fault, mend, str(path))]) from None

@@ -11,6 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from edgert.errors import ModelError, UserError
+from edgert.models.formats import format_of
+from edgert.stages.base import PlanContext
+from edgert.stages.postprocess.described import read_lines
+
 REPOSITORY = Path(__file__).parents[2]
 FILES = [
     *(REPOSITORY / "edgert").rglob("*.py"),
@@ -66,8 +71,8 @@ def check(file: Path) -> tuple[int, str]:
 def test_a_pipe_as_pipeline_file_is_refused_at_once(tmp_path: Path) -> None:
     file = tmp_path / "p.yaml"
     os.mkfifo(file)
-    said = f"{file}: the file: it is a pipe or a device. Write the pipeline to a file.\n"
-    assert check(file) == (2, said)
+    said = "it cannot be read: it is a pipe or a device. Write the pipeline to a file."
+    assert check(file) == (2, f"{file}: the file: {said}\n")
 
 
 def test_a_device_without_end_as_pipeline_file_is_refused() -> None:
@@ -83,3 +88,15 @@ def test_a_huge_file_is_read_no_further_than_the_limit(tmp_path: Path) -> None:
         2,
         f"{file}: the file: it is larger than 1048576 bytes. Make it smaller.\n",
     )
+
+
+def test_a_pipe_as_model_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.onnx")
+    with pytest.raises(ModelError, match="it is a pipe or a device"):
+        format_of(tmp_path / "pipe.onnx", "model")
+
+
+def test_a_device_without_end_as_labels_is_refused() -> None:
+    context = PlanContext("out", "stage 'out'", ".", models=None, stages={})  # type: ignore[arg-type]
+    with pytest.raises(UserError, match="it is a pipe or a device"):
+        read_lines("/dev/zero", "labels", context)

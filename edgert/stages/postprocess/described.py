@@ -7,6 +7,7 @@ from typing import Any
 
 from edgert.errors import UserError
 from edgert.models.describe import ModelDescription
+from edgert.regular import open_regular
 from edgert.stages.base import PlanContext
 from edgert.stages.shape_ranges import refuse_ranges
 from edgert.tensor import PortSpec, TensorSpec
@@ -54,9 +55,11 @@ def read_lines(name: str, key: str, context: PlanContext) -> list[str]:
     path = Path(context.folder, name).expanduser()
     place = f"{context.place}, {key}"
     try:
-        if path.stat().st_size > _MAX_NAMES_BYTES:
+        with open_regular(path) as file:
+            text = file.read(_MAX_NAMES_BYTES + 1)
+        if len(text) > _MAX_NAMES_BYTES:
             raise UserError(place, f"{path} is too large", "Give a text file, one label a line")
-        return path.read_text(encoding="utf-8").splitlines()
+        return text.decode("utf-8").splitlines()
     except OSError as error:
         fault = f"cannot read {path}: {error.strerror}"
         raise UserError(place, fault, "Give a text file, one label a line") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import itertools
 import os
@@ -44,9 +45,14 @@ def claim(path: Path, place: str, *, keep: bool = False) -> int:
         UserError: It cannot be written, or another stage or run is writing it.
     """
     where = f"{place}, file '{path}'"
-    try:
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:  # a FIFO that nobody reads is told at once, not waited for
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o666)
+        os.set_blocking(fd, True)
     except OSError as error:
+        if error.errno == errno.ENXIO:
+            raise UserError(
+                where, "is a pipe that nobody reads", "start its reader first"
+            ) from error
         raise UserError(where, f"cannot be written: {error.strerror}", MEND) from error
     if stat.S_ISREG(os.fstat(fd).st_mode):  # a device may have several writers
         if _is_locked(fd):

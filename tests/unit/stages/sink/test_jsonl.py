@@ -223,6 +223,18 @@ def test_a_file_has_one_writer_at_a_time(tmp_path: Path) -> None:
         assert file.read_text() == ""
 
 
+def test_a_pipe_needs_a_reader(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(UserError, match="is a pipe that nobody reads"), writing(pipe):
+        pass
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    with writing(pipe) as run:
+        run.feed({"detections": found()})
+    assert decode(os.read(reader, 10_000)).frame == 0
+    os.close(reader)
+
+
 def test_a_reader_that_has_gone_is_told() -> None:
     reader, writer = os.pipe()
     os.close(reader)
