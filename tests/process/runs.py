@@ -67,14 +67,16 @@ def load(
     return Pipeline.load(file, models=NoModels())
 
 
-def wait_for(condition: Callable[[], Any], what: str, timeout_s: float = 30) -> Any:
+def wait_for(
+    condition: Callable[[], Any], what: str, timeout_s: float = 30, every_s: float = 0.01
+) -> Any:
     """Wait until a condition holds and return its value."""
     deadline_s = time.monotonic() + timeout_s
     clock = threading.Event()
     while not (value := condition()):
         if time.monotonic() > deadline_s:
             raise TimeoutError(f"{what}: not within {timeout_s:g} s")
-        clock.wait(0.01)
+        clock.wait(every_s)
     return value
 
 

@@ -8,11 +8,12 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from tests.process.runs import wait_for
+from tests.process import runs
 
 REPOSITORY = Path(__file__).parent.parent.parent
 PROGRAM = Path("/opt/edgert/bin/edgert")
@@ -22,6 +23,11 @@ _PACKAGES = Path("/opt/packages")
 _NAMESPACES = ("--fork", "--pid", "--mount", "--uts", "--ipc", "--net", "--cgroup")
 _PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 _BOOTED = {"running", "degraded"}
+
+
+def wait_for(condition: Callable[[], Any], what: str) -> Any:
+    """Wait until a condition holds; each look at one starts a process, so not too often."""
+    return runs.wait_for(condition, what, timeout_s=60, every_s=0.1)
 
 
 def why_not() -> str:

@@ -47,6 +47,7 @@ def test_the_walk_through(box: Box, video: bytes) -> None:
     used = "/etc/systemd/system/edgert@yard.service.d/plan.conf\n"
     assert (used in installed) == (len(cores.allowed()) > 1)
     assert re.search(r"^yard +enabled +active \(running\) +0 +running: ", looked, re.M)
+    assert re.search(r"^yard: running for \d+ s, ", looked, re.M)
     assert "unchanged /etc/edgert/yard.yaml\n" in changed
     assert "kept      /etc/edgert/yard.env (it is yours)\n" in changed
     assert "removed   /etc/edgert/yard.yaml\n" in removed
