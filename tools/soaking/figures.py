@@ -6,16 +6,19 @@ import math
 import statistics
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from tools.soaking.harm import Harm
 from tools.soaking.watch import Sample
 
+Wait: TypeAlias = tuple[float, str]
+Memory: TypeAlias = Callable[[Sample], float]
+
 HOUR_S = 3600.0
 AFTER_S = 3.0
-SETTLED_S = 20.0  # a new process first gets the memory that it works in
+SETTLED_S = 60.0  # a new process first gets the memory that it works in
 
 
 class Slope(NamedTuple):
@@ -43,18 +46,18 @@ def around_means(life: Sequence[tuple[float, float]]) -> list[tuple[float, float
     return [(t - t_mean, y - y_mean) for t, y in life]
 
 
-def total_slope(samples: Iterable[Sample]) -> Slope:
+def total_slope(samples: Iterable[Sample], memory: Memory) -> Slope:
     """Return the trend of all processes together, of looks that found every part."""
     looks: dict[int, dict[str, Sample]] = defaultdict(dict)
     for sample in samples:
         looks[sample.look][sample.part] = sample
     parts = {part for look in looks.values() for part in look}
     whole = [look.values() for look in looks.values() if look.keys() == parts]
-    return slope([[(next(iter(each)).time_s, sum(s.pss_mb for s in each)) for each in whole]])
+    return slope([[(next(iter(each)).time_s, sum(map(memory, each))) for each in whole]])
 
 
 def part_slopes(samples: Iterable[Sample]) -> dict[str, Slope]:
-    """Return the trend of each part, within the life of each of its processes."""
+    """Return the trend of each part's own memory, within the life of each of its processes."""
     lives: dict[str, dict[int, list[Sample]]] = defaultdict(lambda: defaultdict(list))
     for sample in samples:
         lives[sample.part][sample.pid].append(sample)
@@ -64,8 +67,8 @@ def part_slopes(samples: Iterable[Sample]) -> dict[str, Slope]:
 
 
 def settled(life: Sequence[Sample]) -> list[tuple[float, float]]:
-    """Return the memory of a process from when it has settled."""
-    return [(s.time_s, s.pss_mb) for s in life if s.time_s >= life[0].time_s + SETTLED_S]
+    """Return the own memory of a process from when it has settled."""
+    return [(s.time_s, s.own_mb) for s in life if s.time_s >= life[0].time_s + SETTLED_S]
 
 
 def fds(samples: Iterable[Sample]) -> dict[str, tuple[int, int, int]]:
@@ -106,12 +109,12 @@ def covered(start_s: float, end_s: float, spans: Sequence[tuple[float, float]]) 
 
 def recoveries(harms: Sequence[Harm], arrivals: Mapping[str, Sequence[float]]) -> dict[str, str]:
     """Return by kind of harm the longest wait for a result of each stream after its end."""
-    waits: dict[str, list[float]] = defaultdict(list)
+    waits: dict[str, list[Wait]] = defaultdict(list)
     for harm in harms:
         for stream in harm.streams:
             after = wait_after(harm, arrivals.get(stream, ()), harms, stream)
             if after is not None:
-                waits[harm.what].append(after)
+                waits[harm.what].append((after, harm.victim))
     return {what: spread(found) for what, found in sorted(waits.items())}
 
 
@@ -130,7 +133,8 @@ def wait_after(
     return max((b - a - covered(a, b, spans) for a, b in pairs), default=None)
 
 
-def spread(waits: Sequence[float]) -> str:
-    """Say how many waits there were, and how long they took."""
-    most = max(waits)
-    return f"{len(waits)} waits, median {statistics.median(waits):.2f} s, longest {most:.2f} s"
+def spread(waits: Sequence[Wait]) -> str:
+    """Say how many waits there were, how long they took, and what the longest was for."""
+    middle = statistics.median(wait_s for wait_s, _ in waits)
+    longest_s, victim = max(waits)
+    return f"{len(waits)} waits, median {middle:.2f} s, longest {longest_s:.2f} s ({victim})"

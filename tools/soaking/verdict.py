@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import attrgetter
 from typing import Any
 
 from tools.soaking import figures
@@ -39,8 +40,10 @@ def look_at(run: Run, watch: Watch, harms: list[Harm], start_s: float, bounds: B
         **run.outcome(),
         "results": {stream: results(watch, harms, stream) for stream in run.streams},
         "memory_judged": bool(warm) and warm[-1].time_s - warm[0].time_s >= JUDGED_AFTER_S,
-        "pss_mb": figures.total_slope(warm)._asdict() | {"mean": mean_pss(warm)},
-        "pss_mb_by_part": {p: s._asdict() for p, s in figures.part_slopes(warm).items()},
+        "pss_mb": figures.total_slope(warm, attrgetter("pss_mb"))._asdict()
+        | {"mean": mean_pss(warm)},
+        "own_mb": figures.total_slope(warm, attrgetter("own_mb"))._asdict(),
+        "own_mb_by_part": {p: s._asdict() for p, s in figures.part_slopes(warm).items()},
         "fds": {
             part: dict(zip(("first", "last", "most"), counts, strict=True))
             for part, counts in figures.fds(warm).items()
@@ -80,7 +83,7 @@ def faults(name: str, found: dict[str, Any], bounds: Bounds) -> list[str]:
 
 def of_memory(found: dict[str, Any], bounds: Bounds) -> list[str]:
     """Return what grows: memory beyond the error of the measurement, fds of a part."""
-    slopes = {"all": found["pss_mb"], **found["pss_mb_by_part"]}
+    slopes = {"all (PSS)": found["pss_mb"], "all": found["own_mb"], **found["own_mb_by_part"]}
     grows = slopes if found["memory_judged"] else {}
     memory = [
         f"memory of {part} grows by {slope['mb_an_hour']} MB an hour (error {slope['error']})"

@@ -16,7 +16,12 @@ LOOK_EVERY_S = 0.05
 
 
 class Sample(NamedTuple):
-    """A process at a moment; all of one look have its number."""
+    """A process at a moment; all of one look have its number.
+
+    Attributes:
+        pss_mb: Its memory, and its part of what it shares, with processes of others, too.
+        own_mb: What of that is no file: only its own doing changes it.
+    """
 
     look: int
     time_s: float
@@ -24,6 +29,7 @@ class Sample(NamedTuple):
     part: str
     pid: int
     pss_mb: float
+    own_mb: float
     fds: int
 
 
@@ -96,10 +102,11 @@ class Watch:
             for part, pid in run.processes().items():
                 now_s = time.monotonic()
                 try:
-                    pss, fds = pss_mb(pid), len(list(Path(f"/proc/{pid}/fd").iterdir()))
+                    pss, own = memory_mb(pid)
+                    fds = len(list(Path(f"/proc/{pid}/fd").iterdir()))
                 except OSError:  # it has just ended
                     continue
-                self.samples.append(Sample(look, now_s, run.name, part, pid, pss, fds))
+                self.samples.append(Sample(look, now_s, run.name, part, pid, pss, own, fds))
 
 
 class Tail:
@@ -122,9 +129,15 @@ class Tail:
         return [msgspec.json.decode(line, type=Line) for line in whole.splitlines()]
 
 
-def pss_mb(pid: int) -> float:
-    """Return the memory of a process, its part of what is shared included."""
-    for line in Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines():
-        if line.startswith("Pss:"):
-            return int(line.split()[1]) * 1024 / 1e6
-    raise ProcessLookupError(pid)
+def memory_mb(pid: int) -> tuple[float, float]:
+    """Return the proportional memory of a process, and what of that is anonymous or shared memory.
+
+    Raises:
+        OSError: There is no such process any more.
+    """
+    text = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii")
+    rows = dict(line.split(":", 1) for line in text.splitlines()[1:])
+    if "Pss" not in rows:
+        raise ProcessLookupError(pid)
+    pss, *own = (int(rows[key].split()[0]) * 1024 / 1e6 for key in ("Pss", "Pss_Anon", "Pss_Shmem"))
+    return pss, sum(own)

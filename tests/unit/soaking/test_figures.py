@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from operator import attrgetter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,13 +14,14 @@ from hypothesis import strategies as st
 from tools.soaking import figures
 from tools.soaking.harm import Harm
 from tools.soaking.verdict import Bounds, faults
-from tools.soaking.watch import Sample
+from tools.soaking.watch import Sample, Tail, memory_mb
 
+PSS = attrgetter("pss_mb")
 BOUNDS = Bounds(mb_an_hour=1, silence_s=10, warm_up_s=0)
 
 
 def sample(look: int, part: str = "a", pid: int = 1, pss_mb: float = 50, fds: int = 9) -> Sample:
-    return Sample(look, look * 5.0, "live", part, pid, pss_mb, fds)
+    return Sample(look, look * 5.0, "live", part, pid, pss_mb, pss_mb, fds)
 
 
 def harm(begun_s: float, ended_s: float, stream: str = "front") -> Harm:
@@ -36,14 +40,14 @@ def test_a_leak_is_seen_over_restarts_that_hide_it() -> None:
     """Each process begins anew with little, so that all together do not grow."""
     samples = [sample(n, pid=n // 20, pss_mb=50 + (n % 20) * 0.1) for n in range(200)]
     assert figures.part_slopes(samples)["a"].mb_an_hour == pytest.approx(72, abs=0.1)
-    total = figures.total_slope(samples).mb_an_hour
+    total = figures.total_slope(samples, PSS).mb_an_hour
     assert total is not None
     assert abs(total) < 5
 
 
 def test_looks_without_all_parts_do_not_count() -> None:
     samples = [s for n in range(20) for s in (sample(n), sample(n, "b")) if n % 3 or s.part == "a"]
-    assert figures.total_slope(samples) == figures.Slope(0, 0)
+    assert figures.total_slope(samples, PSS) == figures.Slope(0, 0)
 
 
 def test_too_little_has_no_slope() -> None:
@@ -91,7 +95,8 @@ def good() -> dict[str, Any]:
         "results": {"front": {"seen": 11, "out_of_order": 0, "longest_silence_s": 1.0}},
         "memory_judged": True,
         "pss_mb": flat,
-        "pss_mb_by_part": {"front": flat, "back": {"mb_an_hour": None, "error": None}},
+        "own_mb": flat,
+        "own_mb_by_part": {"front": flat, "back": {"mb_an_hour": None, "error": None}},
         "fds": {"front": {"first": 20, "last": 20, "most": 30}},
     }
 
@@ -116,7 +121,7 @@ def test_a_short_time_tells_no_trend() -> None:
         ({"streams": {}}, "front: 0 frames processed, 11 results"),
         (
             {"pss_mb": {"mb_an_hour": 3.0, "error": 0.5}},
-            "memory of all grows by 3.0 MB an hour (error 0.5)",
+            "memory of all (PSS) grows by 3.0 MB an hour (error 0.5)",
         ),
         (
             {"fds": {"front": {"first": 9, "last": 12, "most": 12}}},
@@ -130,3 +135,21 @@ def test_a_short_time_tells_no_trend() -> None:
 )
 def test_each_bound_is_held_against_what_was_seen(change: dict[str, Any], said: str) -> None:
     assert f"live: {said}" in faults("live", good() | change, BOUNDS)
+
+
+def test_memory_of_a_process_that_is_there_and_of_one_that_is_not() -> None:
+    pss, own = memory_mb(os.getpid())
+    assert 0 < own < pss
+    with pytest.raises(FileNotFoundError):
+        memory_mb(2**22 + 1)
+
+
+def test_a_file_of_results_is_read_line_by_whole_line(tmp_path: Path) -> None:
+    file = tmp_path / "results.jsonl"
+    tail = Tail(file)
+    assert tail.lines() == []
+    file.write_text('{"stream": "a", "frame": 1}\n{"stream": "a", "fra')
+    assert [line.frame for line in tail.lines()] == [1]
+    with file.open("a") as more:
+        more.write('me": 2}\n')
+    assert [line.frame for line in tail.lines()] == [2]
