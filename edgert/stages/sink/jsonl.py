@@ -79,7 +79,7 @@ class JsonlSink(Stage):
         if self.settings.path == STDOUT:
             return
         path, context = absolute(self.settings.path), self.context
-        rotation = Rotation(path, self.settings.rotate)
+        rotation = Rotation(path, self.settings.rotate, context.place)
         file = RotatedFile(path, rotation, context.place, goes_on=context.restarts > 0)
         self._file, self._written = file, file.last
 

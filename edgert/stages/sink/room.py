@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import NoReturn
 
-from edgert.errors import FrameLostError
+from edgert.errors import FrameLostError, StageError
 from edgert.stages.base import StageContext
 
 MB = 1_000_000
@@ -37,7 +37,11 @@ class DiskRoom:
         self._missed = 0
 
     def is_there(self) -> bool:
-        """Whether there is room, as it was seen a moment ago at most."""
+        """Whether there is room, as it was seen a moment ago at most.
+
+        Raises:
+            StageError: The folder is gone, or its disk.
+        """
         now_s = time.monotonic()
         if self._floor and now_s >= self._look_at_s:
             self._look_at_s = now_s + _LOOK_EVERY_S
@@ -71,7 +75,12 @@ class DiskRoom:
             )  # fmt: skip
 
     def _look(self) -> None:
-        found = os.statvfs(self._folder)
+        try:
+            found = os.statvfs(self._folder)
+        except OSError as error:
+            place = f"{self._context.place}, folder '{self._folder}'"
+            fault = f"its free space cannot be read: {error.strerror}"
+            raise StageError(place, fault, "see to the disk") from error
         needed = self._floor * (_AGAIN_ABOVE if self._is_short else 1)
         self._set_short(short=found.f_bavail * found.f_frsize < needed)
 

@@ -16,6 +16,7 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from edgert.errors import StageError
 from edgert.stages.sink.room import MB
 
 
@@ -60,10 +61,11 @@ class Rotation:
     Args:
         path: The file that is written.
         options: Its limits; None where it is one file for ever.
+        place: The stage, for errors.
     """
 
-    def __init__(self, path: Path, options: RotateOptions | None) -> None:
-        self._path, self._options = path, options
+    def __init__(self, path: Path, options: RotateOptions | None, place: str) -> None:
+        self._path, self._options, self._place = path, options, place
         self._began_s = time.monotonic()
 
     @property
@@ -90,14 +92,27 @@ class Rotation:
         return self._named(numbers[-1]) if numbers else None
 
     def finish(self) -> None:
-        """Give the file its name as a finished part, and remove parts that are too many."""
-        if self._options is None or not self._path.exists() or not self._path.stat().st_size:
+        """Give the file its name as a finished part, and remove parts that are too many.
+
+        Raises:
+            StageError: The folder is gone, or must not be written any more.
+        """
+        options = self._options
+        if options is None or not self._path.exists() or not self._path.stat().st_size:
             return
+        try:
+            self._finish(options.keep)
+        except OSError as error:
+            fault = f"cannot be renamed as a finished part: {error.strerror}"
+            place = f"{self._place}, file '{self._path}'"
+            raise StageError(place, fault, "see to its folder") from error
+
+    def _finish(self, keep: int) -> None:
         numbers = self._numbers()
         number = numbers[-1] + 1 if numbers else 1
         _to_disk(self._path)  # else a power cut might leave the name without the content
         self._path.rename(self._named(number))
-        for old in [*numbers, number][: -self._options.keep]:
+        for old in [*numbers, number][:-keep]:
             self._named(old).unlink(missing_ok=True)
 
     def _named(self, number: int) -> Path:

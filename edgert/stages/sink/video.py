@@ -91,7 +91,7 @@ class VideoSink(Stage):
     def __init__(self, options: VideoOptions, context: StageContext) -> None:
         super().__init__(options, context)
         self._path = absolute(options.path)
-        self._rotation = Rotation(self._path, options.rotate)
+        self._rotation = Rotation(self._path, options.rotate, context.place)
         self._room = DiskRoom(self._path.parent, options.min_free_mb, context)
 
     def open(self) -> None:

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -57,32 +58,37 @@ def test_heat_and_clocks(tmp_path: Path) -> None:
     assert found.capped == {0: 0.5}
 
 
+QUOTAS = {  # of version 2 and of version 1: a tenth of one core
+    "/sys/fs/cgroup": {"cpu.max": "10000 100000"},
+    "/sys/fs/cgroup/cpu": {"cpu.cfs_period_us": "100000", "cpu.cfs_quota_us": "10000"},
+}
+
+
+@contextmanager
+def group_with(parent: str, files: dict[str, str]) -> Iterator[Path | None]:
+    """A real control group with a quota; None where it cannot have one."""
+    group = Path(parent, f"edgert-test-{os.getpid()}")
+    try:
+        group.mkdir()
+    except OSError:
+        yield None
+        return
+    try:
+        is_controlled = all((group / name).exists() for name in files)
+        for name, value in files.items() if is_controlled else ():
+            (group / name).write_text(value)
+        yield group if is_controlled else None
+    finally:
+        group.rmdir()
+
+
 @pytest.fixture
 def tight_group() -> Iterator[Path]:
-    """A real control group that may use a tenth of one core."""
-    name = f"edgert-test-{os.getpid()}"
-    for parent, files in (
-        ("/sys/fs/cgroup", {"cpu.max": "10000 100000"}),
-        ("/sys/fs/cgroup/cpu", {"cpu.cfs_period_us": "100000", "cpu.cfs_quota_us": "10000"}),
-    ):
-        group = Path(parent, name)
-        try:
-            group.mkdir()
-        except OSError:
-            continue
-        try:
-            for file, value in files.items():
-                if (group / file).exists():
-                    (group / file).write_text(value)
-                    continue
-                raise OSError(file)
-            yield group
-        except OSError:
-            continue
-        else:
-            return
-        finally:
-            group.rmdir()
+    for parent, files in QUOTAS.items():
+        with group_with(parent, files) as group:
+            if group:
+                yield group
+                return
     pytest.skip("no control group with a quota can be made here")
 
 

@@ -182,6 +182,22 @@ def test_a_recording_in_parts(tmp_path: Path) -> None:
     assert all(frames_of(tmp_path / name) for name in files)
 
 
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"min_free_mb": 0.001}, "its free space cannot be read: No such file"),
+    ],
+)
+def test_a_folder_that_goes_is_told(tmp_path: Path, settings: dict[str, Any], said: str) -> None:
+    folder = tmp_path / "results"
+    folder.mkdir()
+    with writing(folder / "out.jsonl", **settings) as run:
+        assert write(run, 0)
+        folder.rename(tmp_path / "gone")
+        with pytest.raises(StageError, match=said):
+            until(lambda: not write(run, 1))
+
+
 @pytest.mark.parametrize("settings", [{"rotate": {"size_mb": 1}}, {"min_free_mb": 1}])
 def test_standard_output_has_no_parts_and_no_room(settings: dict[str, Any]) -> None:
     said = f"`{next(iter(settings))}`: is for files, and this is standard output"
