@@ -21,6 +21,7 @@ from edgert.plan.build import build_plan
 from edgert.plan.structs import Plan
 from edgert.profiles.choose import choose
 from edgert.results import Result, decode
+from edgert.runtime.reload import Replan
 from edgert.runtime.run import OnTick, Outcome, Run, RunOptions, run_plan
 from edgert.runtime.summary import Summary
 from edgert.stages.base import ModelReader
@@ -35,11 +36,15 @@ class Pipeline:
     Attributes:
         plan: What will be started.
         warnings: What the check noticed that is not a fault, one line each.
+        replan: Makes the plan of the file as it stands, with further settings; for reloads.
     """
 
-    def __init__(self, plan: Plan, warnings: Sequence[str] = ()) -> None:
+    def __init__(
+        self, plan: Plan, warnings: Sequence[str] = (), replan: Replan | None = None
+    ) -> None:
         self.plan = plan
         self.warnings = tuple(warnings)
+        self.replan = replan
 
     @classmethod
     def load(
@@ -70,7 +75,19 @@ class Pipeline:
         checked = check(document, kinds)
         reader = models if models is not None else pulling_reader(document.folder)
         plan = build_plan(document, checked, kinds, reader, known)
-        return cls(plan, [*chosen.warnings, *map(str, checked.warnings)])
+
+        def replan(further: tuple[str, ...]) -> Plan:
+            _forget(reader)
+            again = cls.load(
+                path,
+                variables=variables,
+                settings=[*settings, *further],
+                models=reader,
+                profile=profile,
+            )
+            return again.plan
+
+        return cls(plan, [*chosen.warnings, *map(str, checked.warnings)], replan)
 
     def run(self, options: RunOptions | None = None, on_tick: OnTick | None = None) -> Summary:
         """Run to the end.
@@ -86,7 +103,7 @@ class Pipeline:
     def run_to_outcome(self, options: RunOptions, on_tick: OnTick | None = None) -> Outcome:
         """Run to the end; failures are part of what is returned."""
         self.require_memory()
-        return run_plan(self.plan, options, on_tick)
+        return run_plan(self.plan, options, on_tick, self.replan)
 
     def results(self, options: RunOptions | None = None) -> Iterator[Result]:
         """Run, and yield what every ``sink.jsonl`` with path ``-`` would print.
@@ -134,6 +151,13 @@ def pulling_reader(folder: Path) -> ModelReader:
     from edgert.models.reader import Models
 
     return Models(folder, pull=True)
+
+
+def _forget(reader: ModelReader) -> None:
+    from edgert.models.reader import Models
+
+    if isinstance(reader, Models):
+        reader.forget()
 
 
 def _results(plan: Plan, options: RunOptions) -> Iterator[Result]:

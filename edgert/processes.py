@@ -35,8 +35,8 @@ def name_process(name: str) -> None:
 
 
 def ignore_stop_signals() -> None:
-    """Leave SIGTERM and SIGINT to the supervisor: workers stop by message."""
-    for number in STOP_SIGNALS:
+    """Leave SIGTERM, SIGINT and SIGHUP to the supervisor: workers stop by message."""
+    for number in (*STOP_SIGNALS, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
 

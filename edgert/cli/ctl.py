@@ -78,6 +78,39 @@ def drain(run: _Run, *, as_json: bool) -> None:
     _show_done(run.ask(Drain()), as_json=as_json)
 
 
+@command.command("restart")
+@click.argument("stage")
+@as_json_option
+@click.pass_obj
+def restart(run: _Run, *, stage: str, as_json: bool) -> None:
+    """Let the worker of STAGE finish its frame, and start it again; no frame is lost."""
+    from edgert.control.requests import Restart
+
+    _show_done(run.ask(Restart(stage)), as_json=as_json)
+
+
+@command.command("set")
+@click.argument("key", metavar="STAGE.KEY")
+@click.argument("value")
+@as_json_option
+@click.pass_obj
+def set_key(run: _Run, *, key: str, value: str, as_json: bool) -> None:
+    """Change a key of a stage that may change while it runs, until the next reload."""
+    from edgert.control.requests import Set
+
+    _show_done(run.ask(Set(key, value)), as_json=as_json)
+
+
+@command.command("reload")
+@as_json_option
+@click.pass_obj
+def reload(run: _Run, *, as_json: bool) -> None:
+    """Read the file again, as SIGHUP does, and take over what has changed."""
+    from edgert.control.requests import Reload
+
+    _show_done(run.ask(Reload()), as_json=as_json)
+
+
 @command.command("log-level")
 @click.argument("level", type=click.Choice(logs.LEVELS, case_sensitive=False))
 @as_json_option

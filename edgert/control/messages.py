@@ -25,7 +25,23 @@ class LogLevel(msgspec.Struct, tag="log-level", frozen=True):
     level: str
 
 
-ToWorker = Start | Stop | Go | LogLevel
+class Leave(msgspec.Struct, tag="leave", frozen=True):
+    """Finish what is under way, take no further frame, and exit: another process goes on."""
+
+
+class Change(msgspec.Struct, tag="change", frozen=True):
+    """Take other options over, between two frames.
+
+    Attributes:
+        stage: The stage.
+        settings: All of its options as written.
+    """
+
+    stage: str
+    settings: dict[str, Any]
+
+
+ToWorker = Start | Stop | Go | LogLevel | Leave | Change
 
 
 class Ready(msgspec.Struct, tag="ready", frozen=True):
@@ -56,6 +72,18 @@ class Trying(msgspec.Struct, tag="trying", frozen=True):
     device: str
     within_s: float
     refused: dict[str, str]
+
+
+class Warm(msgspec.Struct, tag="warm", frozen=True):
+    """The stages are open beside those of another process; ``Go`` lets this one take its place."""
+
+    worker: str
+
+
+class Left(msgspec.Struct, tag="left", frozen=True):
+    """Told to leave, the worker is at rest between two frames and has closed its stages."""
+
+    worker: str
 
 
 class SaidFault(msgspec.Struct, frozen=True):
@@ -124,4 +152,4 @@ class Log(msgspec.Struct, tag="log", frozen=True):
     fields: dict[str, str | int] = {}
 
 
-ToSupervisor = Ready | Trying | InputFault | Failed | Finished | Log
+ToSupervisor = Ready | Warm | Left | Trying | InputFault | Failed | Finished | Log

@@ -26,7 +26,29 @@ class SetLogLevel(msgspec.Struct, tag="log-level", frozen=True, forbid_unknown_f
     level: Level
 
 
-ToRun = GetStatus | Drain | SetLogLevel
+class Restart(msgspec.Struct, tag="restart", frozen=True, forbid_unknown_fields=True):
+    """Let the worker of a stage be followed by another, at the boundary of a frame."""
+
+    stage: _Text
+
+
+class Set(msgspec.Struct, tag="set", frozen=True, forbid_unknown_fields=True):
+    """Change one key of a stage.
+
+    Attributes:
+        key: ``stage.key``.
+        value: Its value as YAML.
+    """
+
+    key: _Text
+    value: _Text
+
+
+class Reload(msgspec.Struct, tag="reload", frozen=True, forbid_unknown_fields=True):
+    """Read the file again, and take over what has changed."""
+
+
+ToRun = GetStatus | Drain | SetLogLevel | Restart | Set | Reload
 
 
 class StatusIs(msgspec.Struct, tag="status", frozen=True):

@@ -66,6 +66,10 @@ class Models:
             self._described[key] = self._describe(self.locate(model, pull=self._pull), fixed)
         return self._described[key]
 
+    def forget(self) -> None:
+        """Forget what was described: files may have been changed since."""
+        self._described.clear()
+
     def resolve(
         self, model: str, *, pull: bool = True, on_progress: OnProgress | None = None
     ) -> Path:

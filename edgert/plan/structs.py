@@ -153,6 +153,7 @@ class WorkerOrder(msgspec.Struct, frozen=True):
         identity: Its name on the control channel: one for each start.
         leaf_names: Name of each leaf by its number.
         restarts: How often it has been started again; then it goes on where the last one stopped.
+        is_heir: Whether it opens its stages beside the process whose place it takes.
         set_aside: Stage, stream and sequence of frames that are not tried again.
         refused: Stage -> device -> why it refused, of earlier starts.
         lost: Stage -> device -> how it failed while it ran, the last one last.
@@ -173,6 +174,7 @@ class WorkerOrder(msgspec.Struct, frozen=True):
     leaf_names: tuple[str, ...]
     turns: Turns = Turns()
     restarts: int = 0
+    is_heir: bool = False
     set_aside: tuple[tuple[str, int, int], ...] = ()
     refused: dict[str, dict[str, str]] = {}
     lost: dict[str, dict[str, str]] = {}

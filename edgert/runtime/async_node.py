@@ -89,6 +89,11 @@ class AsyncNode(ReadingNode):
             self.finished = self._join.ended
         return delivered or arrival is not None or bool(ended)
 
+    def settle(self) -> bool:
+        """Deliver what is done; whether nothing is at work."""
+        self._deliver()
+        return not self._under_way()
+
     def wait_fds(self) -> Sequence[int]:
         """Wait for a frame that is done, and for whatever lets another begin."""
         self._drain_wake_fd()

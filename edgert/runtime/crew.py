@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import signal
 from collections.abc import Iterable
@@ -38,6 +39,9 @@ class InternalError(RunError):
     exit_code = EXIT_BUG
 
 
+_SERIALS = itertools.count(1)
+
+
 @dataclass(slots=True)
 class Member:
     """One worker of the run.
@@ -59,6 +63,14 @@ class Member:
         try_by_s: Until when that may take.
         refused: Stage -> device -> why it refused.
         lost: Stage -> device -> how it failed while it ran.
+        serial: Number of its process among all of this supervisor.
+        planned: How often it was started again because somebody asked for it.
+        leave_by_s: Until when it has to have left, where it was told to; 0 where it was not.
+        has_left: Whether it has said so.
+        next_plan: What takes its place when it has left; None for the same.
+        fallback: The plan to go back to if its own does not start.
+        is_heir: Whether it was opened beside the process whose place it takes.
+        is_warm: Whether it has opened its stages there.
     """
 
     plan: WorkerPlan
@@ -77,21 +89,29 @@ class Member:
     try_by_s: float = 0.0
     refused: dict[str, dict[str, str]] = field(default_factory=dict)
     lost: dict[str, dict[str, str]] = field(default_factory=dict)
+    serial: int = field(default_factory=_SERIALS.__next__)
+    planned: int = 0
+    leave_by_s: float = 0.0
+    has_left: bool = False
+    next_plan: WorkerPlan | None = None
+    fallback: WorkerPlan | None = None
+    is_heir: bool = False
+    is_warm: bool = False
 
     @property
     def restarts(self) -> int:
         """How often it was started again."""
-        return len(self.restarts_s)
+        return len(self.restarts_s) + self.planned
 
     @property
     def identity(self) -> str:
         """Its name on the control channel: one for each start."""
-        return f"{self.plan.name}/{self.restarts}"
+        return f"{self.plan.name}/{self.serial}"
 
     @property
     def has_said_all(self) -> bool:
         """Whether it has told how it ended."""
-        return self.failure is not None or self.state in ENDED
+        return self.failure is not None or self.has_left or self.state in ENDED
 
     @property
     def is_alive(self) -> bool:
@@ -111,6 +131,21 @@ class Member:
         self.reports = reports
         self.trying = None
         self.try_by_s = 0.0
+        self.fallback = None
+
+    def heir(self, plan: WorkerPlan) -> Member:
+        """Return who is opened beside it to take its place with another plan."""
+        heir = Member(plan, is_heir=True, set_aside=self.set_aside)
+        heir.inherit(self)
+        return heir
+
+    def inherit(self, member: Member) -> None:
+        """Take over what is counted of a worker, whatever process it is."""
+        self.restarts_s = member.restarts_s
+        self.planned = member.planned + 1
+        self.set_aside = member.set_aside
+        self.was_ready = member.was_ready
+        self.fallback = member.plan
 
     def log_fields(self, message: Log) -> dict[str, str | int]:
         """Return what is known of a record beside its text: worker, stage, and what it brought."""
@@ -119,8 +154,14 @@ class Member:
         return {"worker": message.worker, **known, **message.fields}
 
     def begin_again(self, now_s: float) -> None:
-        """Note that it is started again."""
-        self.restarts_s.append(now_s)
+        """Note that it is started again; what was asked for is not counted against its budget."""
+        if self.leave_by_s or self.fallback:
+            self.planned += 1
+        else:
+            self.restarts_s.append(now_s)
+        self.serial = next(_SERIALS)
+        self.leave_by_s = 0.0
+        self.has_left = self.is_heir = self.is_warm = False
         self.state = STARTING
         self.exited = False
         self.pid = 0
@@ -134,7 +175,11 @@ class Member:
 def dues(members: Iterable[Member]) -> list[float]:
     """Return the times at which something of a worker is due."""
     waiting = [member.due_s for member in members if member.state == WAITING]
-    others = (due_s for member in members for due_s in (member.stack_by_s, member.try_by_s))
+    others = (
+        due_s
+        for member in members
+        for due_s in (member.stack_by_s, member.try_by_s, member.leave_by_s)
+    )
     return [*waiting, *filter(None, others)]
 
 

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from edgert.control.channel import WorkerChannel
-from edgert.control.messages import LogLevel, Stop
+from edgert.control.messages import Change, Leave, LogLevel, Stop
 from edgert.logs import set_level
 from edgert.runtime.node import Node
 from edgert.transport.ledger import StageBlock
@@ -20,6 +20,7 @@ from edgert.transport.ledger import StageBlock
 _POLL_AT_MOST_MS = 1000
 _BUSY_STEPS_AT_MOST = 16  # then control is heard though there is work,
 _BUSY_AT_MOST_NS = 100_000_000  # or sooner, where a step waits for a camera
+_LOOK_AGAIN_S = 0.001  # at an inference that is still under way when the process is to leave
 _COLLECT_EVERY_NS = 5_000_000_000
 _BOOK_CPU_EVERY_NS = 200_000_000
 
@@ -43,16 +44,17 @@ class Loop:
         self._cpu_start_ns = time.process_time_ns()
         self._cpu_booked_ns = 0
         self._collected_ns = time.monotonic_ns()
+        self.is_leaving = False
 
     def run(self) -> None:
-        """Run until every node has finished."""
+        """Run until every node has finished, or until all are at rest after ``Leave``."""
         nodes = self._nodes
         self._show_life()
         for node in nodes:
             node.begin()
         busy_steps = 0
         hear_by_ns = 0
-        while nodes:
+        while nodes and not self.is_leaving:
             progressed = False
             for node in nodes:
                 if node.step():
@@ -70,6 +72,9 @@ class Loop:
                 nodes[:] = [node for node in nodes if not node.finished]
             else:
                 self._wait()
+        while not all(node.settle() for node in nodes):
+            self._show_life()
+            time.sleep(_LOOK_AGAIN_S)
         self.book_cpu()
         for block in self._blocks:
             block.words[StageBlock.PROGRESS] = 0  # what comes now, closing, has a limit of its own
@@ -83,7 +88,18 @@ class Loop:
                 node.stop()
         elif isinstance(message, LogLevel):
             set_level(message.level)
+        elif isinstance(message, Change):
+            self._change(message)
+        elif isinstance(message, Leave):
+            self.is_leaving = True
         return True
+
+    def _change(self, message: Change) -> None:
+        for node in self._nodes:
+            stage = node.stage
+            if stage.context.name == message.stage:
+                stage.change(stage.options.model_validate(message.settings))
+                stage.context.log.info("%s: goes on with other options", stage.context.place)
 
     def _wait(self) -> None:
         fds: tuple[int, ...] = ()

@@ -1,8 +1,7 @@
 """A node drives one stage: it moves tokens and slots around the stage's ``process``.
 
-Nodes of one process take turns in ``loop.py``. Each step does what can be done without waiting;
-``wait_fds`` says what would let it go on. Loans are taken before inputs are received: with several
-workers before one reorder buffer the other order deadlocks.
+Nodes of one process take turns in ``loop.py``. Each step does what can be done without waiting.
+Loans are taken before inputs are received: with several workers the other order deadlocks.
 """
 
 from __future__ import annotations
@@ -30,8 +29,7 @@ class Outputs:
     Args:
         rings: Output port -> its ring.
         leaf: Number of the leaf, -1 where there are outputs.
-        done: Stream -> the queue of DONE tokens of its gate; without the streams for whose frames
-            this leaf gives no answer.
+        done: Stream -> DONE queue of its gate; without streams that this leaf does not answer.
         block: The stage's place in the ledger.
     """
 
@@ -157,6 +155,10 @@ class Node:
 
     def stop(self) -> None:
         """Let a source end its stream; others end when their inputs do."""
+
+    def settle(self) -> bool:
+        """Finish what is under way, and take no further frame; whether nothing is."""
+        return True
 
     def recover(self, in_flight: Mapping[int, Sequence[int]], set_aside: Set[Frame]) -> None:
         """Go on where a dead worker stopped.

@@ -43,6 +43,8 @@ class Notifier:
         self._feed_every_s = watchdog_s / _FEEDS_PER_TIMEOUT
         self._is_ready = False
         self._is_stopping = False
+        self._is_reloading = False
+        self._reloads = 0
         self._next_s: dict[str, float] = {}
         self._counted: tuple[int, float] = (0, time.monotonic())
         self._phase = ""
@@ -60,6 +62,7 @@ class Notifier:
             self._is_ready = self._send("READY=1")
         if progress.phase == "draining" and not self._is_stopping:
             self._is_stopping = self._send("STOPPING=1")
+        self._tell_reloads(progress)
         if not progress.stuck:
             self._show_life(now_s)
         self._tell_status(progress, now_s)
@@ -80,6 +83,16 @@ class Notifier:
     def close(self) -> None:
         """Close the socket."""
         self._socket.close()
+
+    def _tell_reloads(self, progress: Progress) -> None:
+        """Tell each reload that has begun, also one that is over already, and its end."""
+        if progress.reloads > self._reloads:
+            self._reloads = progress.reloads
+            self._is_reloading = True
+            self.reloading()
+        if self._is_reloading and progress.said:
+            self._is_reloading = False
+            self.reloaded(progress.said)
 
     def _show_life(self, now_s: float) -> None:
         if not self._is_ready:

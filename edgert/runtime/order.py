@@ -45,6 +45,7 @@ def make_order(plan: Plan, member: Member, options: RunOptions, control: str) ->
         leaf_names=_leaf_names(plan),
         turns=plan.turns,
         restarts=member.restarts,
+        is_heir=member.is_heir,
         set_aside=tuple(member.set_aside),
         refused=member.refused,
         lost=member.lost,

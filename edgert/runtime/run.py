@@ -15,6 +15,7 @@ from edgert.runtime.commands import Commands
 from edgert.runtime.health import Health
 from edgert.runtime.memory import pss_by_process
 from edgert.runtime.order import RunOptions as RunOptions  # noqa: PLC0414  exported
+from edgert.runtime.reload import Replan
 from edgert.runtime.signals import SignalWatch
 from edgert.runtime.sources import SourceState, live_sources
 from edgert.runtime.summary import Summary, rate, summarise
@@ -25,6 +26,7 @@ from edgert.stages.live import ONLINE
 log = logging.getLogger("edgert.run")
 
 _TICK_S = 0.25
+_BUSY_TICK_S = 0.02  # while something is under way that was asked for
 _MEASURE_MEMORY_AFTER_S = 1.0
 
 
@@ -40,6 +42,8 @@ class Progress:
         restarts: How often workers were started again.
         stuck: What keeps it from going on, where that is beyond the supervisor's help.
         sources: Each live source and how it is.
+        reloads: How often a reload has begun.
+        said: What became of what was last asked for; empty while it is under way.
     """
 
     phase: str
@@ -49,6 +53,8 @@ class Progress:
     restarts: int = 0
     stuck: str = ""
     sources: dict[str, SourceState] = field(default_factory=dict)
+    reloads: int = 0
+    said: str = ""
 
     def away(self) -> list[str]:
         """Return each live source that is not online and how it is: ``front offline``."""
@@ -76,7 +82,7 @@ class Outcome:
 class Run:
     """A run that is stepped by its owner: ``start``, ``step`` until it has ended, ``finish``."""
 
-    def __init__(self, plan: Plan, options: RunOptions) -> None:
+    def __init__(self, plan: Plan, options: RunOptions, replan: Replan | None = None) -> None:
         self._plan = plan
         self._supervisor = Supervisor(plan, options)
         self._throttling = ThrottleWatch()
@@ -84,7 +90,7 @@ class Run:
         self._was_told = False
         self._health = Health()
         try:
-            self._commands = Commands(self._supervisor)
+            self._commands = Commands(self._supervisor, replan)
         except BaseException:
             self._supervisor.close()
             raise
@@ -102,6 +108,8 @@ class Run:
     def step(self, timeout_s: float) -> None:
         """Let the supervisor deal with what happens within ``timeout_s``."""
         has_more = self._commands.step()
+        if self._commands.is_busy:
+            timeout_s = min(timeout_s, _BUSY_TICK_S)
         self._supervisor.step(0.0 if has_more else timeout_s)
         self._throttling.look_when_due()
         started = self._supervisor.started_s
@@ -114,6 +122,10 @@ class Run:
             self._supervisor.kill("was told a second time to stop")
         self._was_told = True
         self._supervisor.stop()
+
+    def reload(self) -> None:
+        """Read the file again as soon as nothing else is under way."""
+        self._commands.reload()
 
     def progress(self) -> Progress:
         """Return where the run stands."""
@@ -129,6 +141,8 @@ class Run:
             sum(member.restarts for member in members),
             self._health.why_stuck(members, time.monotonic()),
             live_sources(supervisor.ledger, self._plan.streams),
+            self._commands.reloads,
+            "" if self._commands.is_busy else self._commands.said,
         )
 
     def finish(self) -> Outcome:
@@ -174,13 +188,19 @@ class Run:
         self._pss = pss_by_process(names)
 
 
-def run_plan(plan: Plan, options: RunOptions, on_tick: OnTick | None = None) -> Outcome:
-    """Run a plan to its end; SIGTERM and SIGINT drain it, a second one kills.
+def run_plan(
+    plan: Plan,
+    options: RunOptions,
+    on_tick: OnTick | None = None,
+    replan: Replan | None = None,
+) -> Outcome:
+    """Run a plan to its end; SIGTERM and SIGINT drain it, a second one kills; SIGHUP reloads.
 
     Args:
         plan: What to run.
         options: How.
         on_tick: Called four times a second with the progress; None polls less often.
+        replan: Makes a plan of the file as it stands; None where there is no file.
 
     Returns:
         How it ended; errors of the run are in it, not raised.
@@ -190,7 +210,7 @@ def run_plan(plan: Plan, options: RunOptions, on_tick: OnTick | None = None) -> 
         ResourceError: The rings cannot be reserved.
     """
     with SignalWatch().watching() as signals:
-        run = Run(plan, options)
+        run = Run(plan, options, replan)
         run.watch(signals.fd)
         try:
             run.start()
@@ -200,6 +220,8 @@ def run_plan(plan: Plan, options: RunOptions, on_tick: OnTick | None = None) -> 
                 for _ in range(signals.hear() - heard):
                     heard += 1
                     run.stop()
+                if signals.take_reload():
+                    run.reload()
                 if on_tick:
                     on_tick(run.progress())
         except BaseException:

@@ -12,7 +12,10 @@ from edgert.processes import STOP_SIGNALS
 
 
 class SignalWatch:
-    """Notes SIGTERM and SIGINT on an fd while it is open.
+    """Notes SIGTERM, SIGINT and SIGHUP on an fd while it is open.
+
+    SIGHUP asks a service to reload. On a terminal it says that this is gone: then it stops the run,
+    as it always did.
 
     Only the main thread may handle signals; elsewhere nothing is noted and the caller stops the run
     by other means.
@@ -22,6 +25,8 @@ class SignalWatch:
         self._read_fd, self._write_fd = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self.fd = self._read_fd
         self.count = 0
+        self._reload = False
+        self._stops = (*STOP_SIGNALS, signal.SIGHUP) if _has_terminal() else STOP_SIGNALS
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[SignalWatch]:
@@ -30,7 +35,7 @@ class SignalWatch:
             yield self
             self._close()
             return
-        before = {number: signal.signal(number, _note) for number in STOP_SIGNALS}
+        before = {number: signal.signal(number, _note) for number in _noted()}
         wakeup_before = signal.set_wakeup_fd(self._write_fd, warn_on_full_buffer=False)
         try:
             yield self
@@ -44,12 +49,34 @@ class SignalWatch:
         """Return how many signals have come since the start."""
         with contextlib.suppress(BlockingIOError):
             noted = os.read(self._read_fd, 64)
-            self.count += sum(number in STOP_SIGNALS for number in noted)
+            self.count += sum(number in self._stops for number in noted)
+            self._reload |= signal.SIGHUP in noted and signal.SIGHUP not in self._stops
         return self.count
+
+    def take_reload(self) -> bool:
+        """Return whether a reload was asked for since the last call."""
+        self._reload, asked = False, self._reload
+        return asked
 
     def _close(self) -> None:
         os.close(self._read_fd)
         os.close(self._write_fd)
+
+
+def _noted() -> Iterator[signal.Signals]:
+    """Yield what is handled; SIGHUP stays ignored where ``nohup`` had it ignored."""
+    yield from STOP_SIGNALS
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        yield signal.SIGHUP
+
+
+def _has_terminal() -> bool:
+    """Whether this process belongs to a terminal."""
+    try:
+        os.close(os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY | os.O_CLOEXEC))
+    except OSError:
+        return False
+    return True
 
 
 def _note(_signal: int, _frame: object) -> None:

@@ -113,6 +113,13 @@ class SourceNode(Node):
         self._gate.settle()  # nobody else asks for credits while no frame comes
         return False
 
+    def settle(self) -> bool:
+        """Drop a live frame that is kept: the next process has newer ones."""
+        if self._kept is not None:
+            self._kept = None
+            self._gate.drop()
+        return True
+
     def wait_fds(self) -> Sequence[int]:
         """Wait for a live source's frame, for credits, else for a slot."""
         if self._ending or not self._gate.is_open():

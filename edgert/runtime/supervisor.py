@@ -20,12 +20,14 @@ from edgert.control.messages import (
     Finished,
     Go,
     InputFault,
+    Left,
     Log,
     Ready,
     Start,
     Stop,
     ToSupervisor,
     Trying,
+    Warm,
 )
 from edgert.errors import EdgertError, RunError, WorkerDiedError
 from edgert.plan.structs import Plan
@@ -36,6 +38,7 @@ from edgert.runtime.folder import RunFolder
 from edgert.runtime.order import RunOptions
 from edgert.runtime.revival import Revival
 from edgert.runtime.standin import StandIn
+from edgert.runtime.succession import Succession
 from edgert.runtime.team import Team
 from edgert.runtime.turns import TurnKeeper
 from edgert.runtime.zygote import Exited, FromZygote, Spawned
@@ -77,6 +80,7 @@ class Supervisor:
         self._revival = Revival(plan, self.ledger, self.fds)
         self.team = Team(plan, options, self.folder, self.fds)
         self.members = self.team.members
+        self.succession = Succession(self.team, options.stop_timeout_s)
         self._poller = select.poll()
         for fd in (self.team.channel.fd, self.team.spawner.fd):
             self._poller.register(fd, select.POLLIN)
@@ -106,7 +110,8 @@ class Supervisor:
         self._hear_workers()
         for stand_in in self._stand_ins:
             stand_in.step()
-        self._revival.kill_hung(self.members.values())
+        self._revival.kill_hung(self.team.everybody())
+        self.succession.kill_late()
         self.team.start_due()
         self._stop_when_due()
         self._kill_when_late()
@@ -115,6 +120,7 @@ class Supervisor:
         """Let every stream end and everything drain."""
         if not self._ending.has_begun:
             self._ending.begin()
+            self.succession.cancel()
             self.team.tell_all(Stop())
 
     def kill(self, why: str) -> None:
@@ -139,7 +145,7 @@ class Supervisor:
         now = time.monotonic()
         if any(stand_in.has_unsent for stand_in in self._stand_ins):
             timeout_s = min(timeout_s, _SEND_AGAIN_AFTER_S)
-        for due_s in crew.dues(self.members.values()):
+        for due_s in crew.dues(self.team.everybody()):
             timeout_s = min(timeout_s, max(0.0, due_s - now))
         return self._ending.within(timeout_s, self.started_s)
 
@@ -154,17 +160,33 @@ class Supervisor:
             self.ended_s = time.monotonic()
 
     def _on_fork_news(self, message: FromZygote) -> None:
-        member = self.members[message.worker]
+        member = self.team.with_identity(message.identity)
+        if member is None:
+            return
         if isinstance(message, Spawned):
             member.pid = message.pid
-            log.debug("worker '%s' is process %d", message.worker, message.pid)
+            log.debug("worker '%s' is process %d", member.plan.name, message.pid)
         elif isinstance(message, Exited):
             self._hear_last_words(member, message.status)
             member.exited = True
-            self._turns.worker_gone(member.plan.stages)
+            if member in self.team.heirs.values():
+                error = self._revival.why_dead(member, message.status)
+                self.succession.heir_has_ended(member, error)
+            else:
+                self._on_exit(member, message.status)
+
+    def _on_exit(self, member: Member, status: int) -> None:
+        self._turns.worker_gone(member.plan.stages)
+        if member.state in crew.ENDED or self._killed or not self._was_to_leave(member):
             if member.state not in crew.ENDED:
-                self._on_death(member, message.status)
+                self._on_death(member, status)
+            self.succession.nobody_left(member)
             watch.forget(member.plan, self.ledger)
+
+    def _was_to_leave(self, member: Member) -> bool:
+        if member.leave_by_s:
+            watch.forget(member.plan, self.ledger)  # before the next one notes anything
+        return self.succession.has_ended(member)
 
     def _hear_last_words(self, member: Member, status: int) -> None:
         """What a worker said before it exited may arrive after the news that it has."""
@@ -201,6 +223,12 @@ class Supervisor:
             self.started_s = time.monotonic()
             self.team.tell_all(Start())
 
+    def _on_warm(self, heir: Member, message: Warm) -> None:
+        self.succession.on_warm(heir)
+
+    def _on_left(self, member: Member, message: Left) -> None:
+        member.has_left = True
+
     def _on_trying(self, member: Member, message: Trying) -> None:
         member.tries(message, time.monotonic())
         self.team.tell(member, Go())
@@ -225,6 +253,8 @@ class Supervisor:
     def _on_death(self, member: Member, status: int) -> None:
         """Have a worker that died started again, or give it up and end the run."""
         error = self._revival.why_dead(member, status)
+        if not self._killed and self.succession.roll_back(member, error):
+            return
         may_live = self.error is None and not self._killed
         if may_live and self._revival.plan_restart(member, error, time.monotonic()):
             return
@@ -236,6 +266,8 @@ class Supervisor:
     _ON_MESSAGE: ClassVar[Mapping[type[ToSupervisor], Callable[..., None]]] = {
         Ready: _on_ready,
         Trying: _on_trying,
+        Warm: _on_warm,
+        Left: _on_left,
         Log: _on_log,
         Failed: _on_failed,
         Finished: _on_finished,

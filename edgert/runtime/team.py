@@ -20,6 +20,8 @@ from edgert.runtime.wiring import Fds
 class Team:
     """The members of a run, with the channel and the zygote they share.
 
+    Each has one process, and for a while a second one beside it, its heir (``succession.py``).
+
     Args:
         plan: What they run.
         options: How.
@@ -29,6 +31,7 @@ class Team:
 
     def __init__(self, plan: Plan, options: RunOptions, folder: RunFolder, fds: Fds) -> None:
         self.members = {worker.name: Member(worker) for worker in plan.workers}
+        self.heirs: dict[str, Member] = {}
         self.channel = SupervisorChannel(folder.control_socket)
         self.spawner = Spawner(folder.path, options.stdout_fd)
         self._plan = plan
@@ -40,9 +43,17 @@ class Team:
         """Whether any worker has not ended yet, or is to be started again."""
         return any(not m.exited or m.state == crew.WAITING for m in self.members.values())
 
+    def everybody(self) -> list[Member]:
+        """Return members and heirs."""
+        return [*self.members.values(), *self.heirs.values()]
+
+    def with_identity(self, identity: str) -> Member | None:
+        """Return whose process that is; None where it is of one that is no more."""
+        return next((each for each in self.everybody() if each.identity == identity), None)
+
     def processes(self) -> list[tuple[str, int]]:
         """Return name and pid of every process."""
-        alive = [member for member in self.members.values() if member.is_alive]
+        alive = [member for member in self.everybody() if member.is_alive]
         return [("zygote", self.spawner.pid), *((m.plan.name, m.pid) for m in alive)]
 
     def spawn(self, member: Member) -> None:
@@ -65,8 +76,10 @@ class Team:
         """
         while (received := self.channel.receive_nowait()) is not None:
             identity, message = received
-            member = self.members.get(message.worker)
-            if member and (identity == member.identity or isinstance(message, Log)):
+            member = self.with_identity(identity)
+            if member is None and isinstance(message, Log):
+                member = self.members.get(message.worker)
+            if member is not None and member.plan.name == message.worker:
                 return member, message
         return None
 
@@ -76,7 +89,7 @@ class Team:
 
     def tell_all(self, message: ToWorker) -> None:
         """Tell every member something."""
-        for member in self.members.values():
+        for member in self.everybody():
             self.tell(member, message)
 
     def set_log_level(self, level: str) -> None:
@@ -89,6 +102,7 @@ class Team:
         for member in self.members.values():
             if member.state == crew.WAITING:
                 member.state = crew.FAILED
+        for member in self.everybody():
             if member.is_alive:
                 crew.send_signal(member, signal.SIGKILL)
 

@@ -22,7 +22,7 @@ from edgert.control.messages import (
     Finished,
     Go,
     InputFault,
-    Log,
+    Left,
     LogLevel,
     Ready,
     SaidFault,
@@ -30,6 +30,7 @@ from edgert.control.messages import (
     Stop,
     ToWorker,
     Trying,
+    Warm,
 )
 from edgert.device.cores import pin
 from edgert.device.scheduling import work_in_batches
@@ -41,7 +42,7 @@ from edgert.errors import (
     ResourceError,
     UserError,
 )
-from edgert.logs import extras, set_level
+from edgert.logs import set_level
 from edgert.plan.opening import Before, make_stage
 from edgert.plan.structs import StagePlan, WorkerOrder
 from edgert.processes import give_memory_back
@@ -55,29 +56,12 @@ from edgert.runtime.sync_node import SyncNode
 from edgert.runtime.turns import permits_for
 from edgert.runtime.watch import STACK_SIGNAL
 from edgert.runtime.wiring import Wiring
+from edgert.runtime.worker_log import ToSupervisorHandler
 from edgert.stages.base import AsyncStage, BatchStage, Source, Stage
 from edgert.transport.gate import FlowGate
 from edgert.transport.join import Join, Port
 from edgert.transport.ledger import StageBlock
 from edgert.transport.permits import Permits
-
-
-class _ToSupervisor(logging.Handler):
-    """Sends log records to the supervisor, the only process that writes to standard error."""
-
-    def __init__(self, channel: WorkerChannel, worker: str) -> None:
-        super().__init__()
-        self._channel = channel
-        self._worker = worker
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Send one record, with the traceback that it may have."""
-        text = self.format(record)
-        fields = {
-            name: value if isinstance(value, int) else str(value)
-            for name, value in extras(record).items()
-        }
-        self._channel.send(Log(self._worker, record.name, record.levelno, text, fields))
 
 
 class Worker:
@@ -89,6 +73,7 @@ class Worker:
         self._fds = fds
         self._stages: list[Stage] = []
         self._is_stopped = False
+        self._is_leaving = False
         with contextlib.suppress(ResourceError):  # said by _run, which can speak
             pin(order.worker.cores)  # before anything, ZeroMQ too, starts a thread
         faulthandler.register(STACK_SIGNAL, fds[f"stack/{self._name}"], all_threads=True)
@@ -113,7 +98,7 @@ class Worker:
             self._channel.send(Failed(self._name, (fault,), EXIT_BUG, traceback.format_exc()))
             code = EXIT_BUG
         else:
-            self._channel.send(Finished(self._name))
+            self._channel.send(Left(self._name) if self._is_leaving else Finished(self._name))
             code = EXIT_DONE
         self._channel.close()
         return code
@@ -121,9 +106,11 @@ class Worker:
     def _run(self) -> None:
         self._send_logs()
         pin(self._order.worker.cores)
-        wiring = Wiring(self._order, self._fds, self._order.worker.stage_names)
         try:
-            nodes = [self._open(plan, wiring) for plan in self._order.worker.stages]
+            for plan in self._order.worker.stages:
+                self._open(plan)
+            self._wait_place()
+            nodes, wiring = self._wire()
             if self._order.restarts:
                 self._recover(nodes, wiring)
             reports = {stage.context.name: stage.context.report for stage in self._stages}
@@ -136,7 +123,9 @@ class Worker:
             gc.collect()
             gc.freeze()
             gc.disable()
-            Loop(nodes, self._channel, blocks).run()
+            loop = Loop(nodes, self._channel, blocks)
+            loop.run()
+            self._is_leaving = loop.is_leaving
         except DeviceLostError:
             # A lost device may never answer; it goes with the process, and the others are closed.
             self._stages = [one for one in self._stages if not isinstance(one, AsyncStage)]
@@ -146,7 +135,7 @@ class Worker:
 
     def _send_logs(self) -> None:
         root = logging.getLogger()
-        root.handlers[:] = [_ToSupervisor(self._channel, self._name)]
+        root.handlers[:] = [ToSupervisorHandler(self._channel, self._name)]
         root.setLevel(logging.WARNING)
         set_level(self._order.log_level)
 
@@ -193,14 +182,26 @@ class Worker:
             set_aside = {(s, n) for stage, s, n in order.set_aside if stage == plan.name}
             node.recover(in_flight, set_aside)
 
-    def _open(self, plan: StagePlan, wiring: Wiring) -> Node:
+    def _wait_place(self) -> None:
+        """Opened beside another process, wait until that has left its place."""
+        if self._order.is_heir:
+            self._channel.send(Warm(self._name))
+            while not isinstance(message := self._channel.wait(), Go):
+                self._heed(message)
+
+    def _wire(self) -> tuple[list[Node], Wiring]:
+        wiring = Wiring(self._order, self._fds, self._order.worker.stage_names)
+        plans = self._order.worker.stages
+        stages = zip(self._stages, plans, strict=True)
+        return [self._node(stage, plan, wiring) for stage, plan in stages], wiring
+
+    def _open(self, plan: StagePlan) -> None:
         stage = make_stage(plan, self._order.streams, self._order.folder, self._before(plan.name))
         stage.open()
         self._stages.append(stage)
         must_be_there = self._order.require == "all" and not self._order.restarts
         if must_be_there and isinstance(stage, Source) and stage.feed:
             stage.feed.wait_online()
-        return self._node(stage, plan, wiring)
 
     def _before(self, stage: str) -> Before:
         order = self._order

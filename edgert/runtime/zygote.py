@@ -5,7 +5,7 @@ an operation of them: a fork after OpenCV or a vendor library has made threads h
 nobody: it dies with the supervisor, the workers die with it, and the run's folder goes last.
 
     supervisor -> zygote: msgpack WorkerOrder, its fds by SCM_RIGHTS
-    zygote -> supervisor: Spawned(worker, pid), later Exited(worker, pid, status)
+    zygote -> supervisor: Spawned(identity, pid), later Exited(identity, pid, status)
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ _SUPERVISOR_DIED = signal.SIGUSR1
 
 
 class Spawned(msgspec.Struct, tag="spawned", frozen=True):
-    """A worker was forked."""
+    """A worker was forked; ``identity`` is the order's."""
 
-    worker: str
+    identity: str
     pid: int
 
 
 class Exited(msgspec.Struct, tag="exited", frozen=True):
     """A worker ended; ``status`` as ``os.waitstatus_to_exitcode`` gives it (-9 for a kill)."""
 
-    worker: str
+    identity: str
     pid: int
     status: int
 
@@ -121,8 +121,8 @@ class Zygote:
             self._become_worker(order, fds, zygote_pid)
         for fd in fds:
             os.close(fd)
-        self._workers[pid] = order.worker.name
-        self._tell(Spawned(order.worker.name, pid))
+        self._workers[pid] = order.identity
+        self._tell(Spawned(order.identity, pid))
 
     def _become_worker(self, order: WorkerOrder, fds: list[int], zygote_pid: int) -> None:
         code = EXIT_BUG
@@ -145,8 +145,8 @@ class Zygote:
                 return
             if not pid:
                 return
-            name = self._workers.pop(pid)
-            self._tell(Exited(name, pid, os.waitstatus_to_exitcode(status)))
+            identity = self._workers.pop(pid)
+            self._tell(Exited(identity, pid, os.waitstatus_to_exitcode(status)))
 
     def _tell(self, message: FromZygote) -> None:
         try:

@@ -1,8 +1,7 @@
 """The contract of a stage: ports, options, and what happens to a frame.
 
-A stage is described without being opened (``plan`` sizes its outputs without touching a pixel or
-importing a heavy library) and opened in the process where it works. The same class runs in a
-worker, in a test without any process, and in one process with its neighbour.
+A stage is described without being opened (``plan`` imports no heavy library) and opened in the
+process where it works: a worker, a test, or one process with its neighbour.
 
     Stage          process(inputs, outputs): one frame in, one frame out, or none (a sink)
     AsyncStage     start(inputs, outputs, done): several frames in flight, done when done
@@ -34,8 +33,7 @@ Ports = Mapping[str, PortSpec]
 class StageOptions(BaseModel):
     """The keys of a stage in the pipeline file that are its kind's own.
 
-    Frozen; unknown keys are faults; every field has a description, from which
-    ``docs/pipeline-file.md`` is made.
+    Frozen; unknown keys are faults; every field has a description (for ``docs/pipeline-file.md``).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -61,8 +59,7 @@ class PlanContext:
         streams: Names of the streams (source stages) that reach this stage.
         in_flight: Frames of one stream that may be on their way.
         threads: How many threads the stage's libraries may use.
-        frame_interval_ms: Shortest time between two frames of one of these streams; 0 where one of
-            them is not live or does not tell.
+        frame_interval_ms: Shortest time between frames of a stream; 0 where one does not tell it.
     """
 
     name: str
@@ -134,13 +131,13 @@ class Stage:
     Subclasses name their ports and options, and override what they need.
 
     Attributes:
-        inputs: Kind of port that each input takes (``*`` takes any). A name that ends in ``?`` is
-            optional.
+        inputs: Kind of port that each input takes (``*``: any); a name ending in ``?`` is optional.
         outputs: Kind of port that each output is. A name that ends in ``?`` may go unread.
         options: The class of its options.
         uses_all_cores: Whether its libraries get a thread for each core of its worker, or one.
-        is_stateless: Whether no frame depends on another, so that several workers may share them
-            (``replicas``).
+        is_stateless: Whether no frame depends on another, so that several workers may share them.
+        live_options: Keys of its options that ``change`` can take over while it runs.
+        swap_options: Keys that ``edgert ctl set`` may change by a worker opened beside the first.
     """
 
     inputs: ClassVar[Mapping[str, str]] = {}
@@ -148,6 +145,8 @@ class Stage:
     options: ClassVar[type[StageOptions]] = StageOptions
     uses_all_cores: ClassVar[bool] = False
     is_stateless: ClassVar[bool] = False
+    live_options: ClassVar[frozenset[str]] = frozenset()
+    swap_options: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, options: Any, context: StageContext) -> None:
         self.settings = options
@@ -190,6 +189,10 @@ class Stage:
             FrameFiltered: Nobody downstream needs this frame.
         """
         raise NotImplementedError
+
+    def change(self, options: Any) -> None:
+        """Take options over between two frames; those of ``live_options`` alone differ."""
+        self.settings = options
 
     def end_stream(self, stream: int) -> None:
         """Learn that a stream has ended; called once for each, after its last frame."""

@@ -66,6 +66,7 @@ class Infer(SessionStage):
     options: ClassVar[type[StageOptions]] = InferOptions
     uses_all_cores = True
     is_stateless = True
+    swap_options = frozenset({"model"})
     settings: InferOptions
 
     @classmethod

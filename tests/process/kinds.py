@@ -128,6 +128,8 @@ class Step(Stage):
     inputs: ClassVar[Mapping[str, str]] = {"n": "numbers"}
     outputs: ClassVar[Mapping[str, str]] = {"n": "numbers"}
     options = StepOptions
+    live_options = frozenset({"filter", "wait_ms"})
+    swap_options = frozenset({"fail_open"})
     settings: StepOptions
 
     @classmethod

@@ -93,7 +93,7 @@ class Controlled:
 
 @contextlib.contextmanager
 def controlled(pipeline: Any) -> Iterator[Controlled]:
-    run = Run(pipeline.plan, RunOptions())
+    run = Run(pipeline.plan, RunOptions(), pipeline.replan)
     try:
         yield Controlled(run, pipeline.plan.name)
     finally:

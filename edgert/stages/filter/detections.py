@@ -92,6 +92,7 @@ class DetectionFilter(Stage):
     outputs: ClassVar[Mapping[str, str]] = {"detections": "detections"}
     options: ClassVar[type[StageOptions]] = DetectionFilterOptions
     is_stateless = True
+    live_options = frozenset(DetectionFilterOptions.model_fields)
     settings: DetectionFilterOptions
 
     @classmethod
@@ -123,6 +124,11 @@ class DetectionFilter(Stage):
         self._max_area = np.inf if options.max_area_px is None else options.max_area_px
         self._tensors = _tensors_of(self.context.inputs["detections"])
         self._has_area = options.min_area_px > 0 or options.max_area_px is not None
+
+    def change(self, options: DetectionFilterOptions) -> None:
+        """Let other detections through from the next frame on."""
+        super().change(options)
+        self.open()
 
     def process(self, inputs: Inputs, outputs: Outputs) -> None:
         """Write the detections that pass."""

@@ -47,6 +47,7 @@ class ClassificationPostprocess(Stage):
     inputs: ClassVar[Mapping[str, str]] = {"raw": "tensors"}
     outputs: ClassVar[Mapping[str, str]] = {"classification": "classification"}
     options: ClassVar[type[StageOptions]] = ClassificationOptions
+    live_options = frozenset({"threshold"})
     settings: ClassificationOptions
 
     @classmethod

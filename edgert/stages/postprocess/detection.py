@@ -111,6 +111,7 @@ class DetectionPostprocess(Stage):
     outputs: ClassVar[Mapping[str, str]] = {"detections": "detections"}
     options: ClassVar[type[StageOptions]] = DetectionOptions
     is_stateless = True
+    live_options = frozenset({"threshold", "iou", "agnostic"})
     settings: DetectionOptions
 
     @classmethod
@@ -146,6 +147,11 @@ class DetectionPostprocess(Stage):
         width, height = self._head.width * _SANE, self._head.height * _SANE
         self._sane = np.array((width, height, width, height))
         self._has_warned = False
+
+    def change(self, options: DetectionOptions) -> None:
+        """Take another threshold over, which the decoder knows, too."""
+        super().change(options)
+        self._decoder = DECODERS[self._head.family](self._head, options.threshold)
 
     def process(self, inputs: Inputs, outputs: Outputs) -> None:
         """Write the detections of one frame, best first."""

@@ -70,6 +70,7 @@ class PosePostprocess(Stage):
     outputs: ClassVar[Mapping[str, str]] = {"poses": "poses"}
     options: ClassVar[type[StageOptions]] = PoseOptions
     is_stateless = True
+    live_options = frozenset({"threshold"})
     settings: PoseOptions
 
     @classmethod

@@ -87,6 +87,7 @@ class SegmentationPostprocess(Stage):
     outputs: ClassVar[Mapping[str, str]] = {"segmentation": "segmentation"}
     options: ClassVar[type[StageOptions]] = SegmentationOptions
     is_stateless = True
+    live_options = frozenset({"threshold"})
     settings: SegmentationOptions
 
     @classmethod

@@ -55,6 +55,7 @@ class TextPostprocess(Stage):
     outputs: ClassVar[Mapping[str, str]] = {"lines": "lines"}
     options: ClassVar[type[StageOptions]] = TextOptions
     is_stateless = True
+    live_options = frozenset({"threshold"})
     settings: TextOptions
 
     @classmethod
