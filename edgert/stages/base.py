@@ -75,7 +75,6 @@ class PlanContext:
 
 # What a stage's report calls the device as it was tried: by that the supervisor knows it again.
 ATTEMPT = "attempt"
-
 OnAttempt = Callable[[str, float, Mapping[str, str]], None]
 
 

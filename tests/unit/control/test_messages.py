@@ -16,25 +16,32 @@ from hypothesis import strategies as st
 
 from edgert.control.channel import SupervisorChannel, WorkerChannel
 from edgert.control.messages import (
+    Change,
     Failed,
     Finished,
     InputFault,
+    Leave,
+    Left,
     Log,
+    LogLevel,
     Ready,
     SaidFault,
     Start,
     Stop,
     ToSupervisor,
     ToWorker,
+    Warm,
 )
 
 text = st.text(max_size=20)
 faults = st.builds(SaidFault, text, text, text)
 to_supervisor = st.one_of(
     st.builds(Ready, text, st.dictionaries(text, st.dictionaries(text, st.integers(0, 9)))),
-    st.builds(InputFault, text, st.lists(faults).map(tuple)),
+    st.builds(InputFault, text, st.lists(faults).map(tuple), st.integers(0, 255)),
     st.builds(Failed, text, st.lists(faults).map(tuple), st.integers(0, 255), text, text),
     st.builds(Finished, text),
+    st.builds(Warm, text),
+    st.builds(Left, text),
     st.builds(
         Log, text, text, st.integers(0, 50), text, st.dictionaries(text, st.integers(0, 9) | text)
     ),
@@ -48,7 +55,9 @@ def test_messages_to_the_supervisor(message: ToSupervisor) -> None:
     assert msgspec.msgpack.decode(wire, type=ToSupervisor) == message
 
 
-@pytest.mark.parametrize("message", [Start(), Stop()])
+@pytest.mark.parametrize(
+    "message", [Start(), Stop(), Leave(), LogLevel("debug"), Change("one", {"wait_ms": 1})]
+)
 def test_messages_to_a_worker(message: ToWorker) -> None:
     wire = msgspec.msgpack.encode(message)
     assert msgspec.msgpack.decode(wire, type=ToWorker) == message

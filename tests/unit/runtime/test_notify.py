@@ -98,6 +98,24 @@ def test_a_start_that_is_stuck_gets_no_more_time(manager: Manager, notifier: Not
     assert manager.heard() == ["STATUS=stuck: worker 'a' has been starting for 121 s"]
 
 
+def test_reloads_of_a_run_are_told_even_when_they_were_over_at_once(
+    manager: Manager, notifier: Notifier
+):
+    running = progress("running")
+    notifier.tick(running)
+    manager.heard()
+    notifier.tick(replace(running, reloads=1))
+    (line, time_) = manager.heard()
+    assert (line, time_.partition("=")[0]) == ("RELOADING=1", "MONOTONIC_USEC")
+    notifier.tick(replace(running, reloads=1, said="nothing has changed"))
+    assert manager.heard() == ["READY=1", "STATUS=nothing has changed"]
+    notifier.tick(replace(running, reloads=2, said="it has faults"))
+    told = manager.heard()
+    assert (told[0], told[2:]) == ("RELOADING=1", ["READY=1", "STATUS=it has faults"])
+    notifier.tick(replace(running, reloads=2, said="it has faults"))
+    assert manager.heard() == []
+
+
 def test_a_reload_is_told_with_its_time(manager: Manager, notifier: Notifier):
     before_us = time.monotonic_ns() // 1000
     notifier.reloading()
