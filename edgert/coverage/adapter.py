@@ -24,6 +24,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
         versions: Of the runtime, driver, compiler: name -> version.
         formats: Model formats it takes: ``onnx``, ``tflite``, ``openvino-ir``, ...
         computes: Whether it returns outputs; a compiler or a list does not.
+        precision: Element type in which it computes f32 models, where that is not f32: its numbers
+            are then held to that type's tolerance, and the report says so.
         reason: Why it is unavailable.
         mend: What to do about it.
     """
@@ -32,6 +34,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     versions: dict[str, str]
     formats: tuple[str, ...]
     computes: bool
+    precision: str = ""
     reason: str = ""
     mend: str = ""
 

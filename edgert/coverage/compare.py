@@ -22,6 +22,12 @@ _SMALL_FLOATS = (0.13, 1e-2)  # eight bits and less: one step of three bits of m
 _EXACT = (0.0, 0.0)
 
 
+def tolerance_of(precision: str) -> tuple[float, float]:
+    """Return what rounding to a precision explains (``f16``, ``bf16``); none for any other."""
+    names = {"f16": "float16", "bf16": "bfloat16"}
+    return TOLERANCE[names[precision]] if precision in names else _EXACT
+
+
 class Difference(msgspec.Struct, frozen=True):
     """What a comparison found.
 

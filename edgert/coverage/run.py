@@ -8,7 +8,7 @@ import msgspec
 
 from edgert.coverage import crew
 from edgert.coverage.adapter import Answer, Facts
-from edgert.coverage.compare import Difference
+from edgert.coverage.compare import Difference, tolerance_of
 from edgert.coverage.journal import Journal
 from edgert.coverage.protocol import Ask, Reply, Spec
 from edgert.coverage.record import Case, Numerics, Placement, Report
@@ -53,7 +53,7 @@ def run_cases(run: CaseRun, on_done: OnDone = lambda done, total: None) -> Repor
         DeviceError: The adapter cannot answer here.
     """
     facts = available(run.device, run.spec)
-    versions = {"edgert": __version__, **facts.versions, **run.versions}
+    versions = {"edgert": __version__, **told(facts), **run.versions}
     items = {item.key: item for item in run.items if not item.reason}
     by_work = {(item.work.name, item.work.path): item for item in items.values()}
     identity = [run.device, run.spec.target, run.spec.options, versions]
@@ -66,7 +66,7 @@ def run_cases(run: CaseRun, on_done: OnDone = lambda done, total: None) -> Repor
             done.add(item.key)
             on_done(len(done), len(items))
 
-        asks = [_ask_of(item) for key, item in items.items() if key not in done]
+        asks = [_ask_of(item, facts) for key, item in items.items() if key not in done]
         on_done(len(done), len(items))
         crew.ask_all(run.spec, asks, run.jobs, run.timeout_s, on_reply)
         cases = [found for key in items if isinstance(found := journal.done[key], Case)]
@@ -124,8 +124,19 @@ def judge(reply: Reply) -> tuple[Placement, Numerics, str]:
     return answer.placement, difference.numerics, "; ".join(filter(None, reasons))
 
 
-def _ask_of(item: Item) -> Ask:
-    return Ask(work=item.work, expected=item.expected, rtol=item.rtol, atol=item.atol)
+def told(facts: Facts) -> dict[str, str]:
+    """Return the versions of an adapter, and the precision its numbers were held to."""
+    return {**facts.versions, "precision": facts.precision} if facts.precision else facts.versions
+
+
+def _ask_of(item: Item, facts: Facts) -> Ask:
+    rtol, atol = tolerance_of(facts.precision)
+    return Ask(
+        work=item.work,
+        expected=item.expected,
+        rtol=max(item.rtol, rtol),
+        atol=max(item.atol, atol),
+    )
 
 
 def rounded(error: float | None) -> float | None:

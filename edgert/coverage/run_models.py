@@ -10,11 +10,11 @@ import msgspec
 
 from edgert.coverage import crew, graph, values
 from edgert.coverage.adapter import Answer, Facts
-from edgert.coverage.compare import Difference
+from edgert.coverage.compare import Difference, tolerance_of
 from edgert.coverage.mends import mend_for
 from edgert.coverage.protocol import Ask, Reply, Spec
 from edgert.coverage.record import Model, Node, Report
-from edgert.coverage.run import available, judge, rounded
+from edgert.coverage.run import available, judge, rounded, told
 from edgert.coverage.suites.models import Ready, make_ready
 from edgert.errors import UserError
 from edgert.models.locate import Located
@@ -56,7 +56,7 @@ def run_models(run: ModelRun, on_model: OnModel = lambda name: None) -> Report:
     """
     facts = available(run.device, run.spec)
     found = []
-    versions = {"edgert": __version__, **facts.versions}
+    versions = {"edgert": __version__, **told(facts)}
     with tempfile.TemporaryDirectory(prefix="edgert-coverage-") as made:
         for number, model in enumerate(run.models):
             folder = Path(made) / str(number)
@@ -82,7 +82,13 @@ def _one(
         reason = f"it takes no {ready.work.format} files, only {', '.join(facts.formats)}"
         return _empty(ready.name, ready.sha256, facts, reason)
     expected = _reference(run, ready, folder, versions) if facts.computes else ""
-    ask = Ask(work=ready.work, expected=expected, rtol=run.rtol, atol=run.atol)
+    rtol, atol = tolerance_of(facts.precision)
+    ask = Ask(
+        work=ready.work,
+        expected=expected,
+        rtol=max(run.rtol, rtol),
+        atol=max(run.atol, atol),
+    )
     found = _model(ready, facts, _ask(run.spec, ask, run))
     if facts.computes and not expected and found.numerics == "not-run":
         reason = "there is no other reference for its numbers here"

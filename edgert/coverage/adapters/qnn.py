@@ -31,7 +31,8 @@ class QnnAdapter(OnnxRuntimeAdapter):
         """Say whether the provider is here and which chip it is to be."""
         facts = super().facts()
         versions = {**facts.versions, "onnxruntime-qnn": version("onnxruntime-qnn")}
-        facts = msgspec.structs.replace(facts, versions=versions)
+        # The HTP has no f32: it computes such models in f16.
+        facts = msgspec.structs.replace(facts, versions=versions, precision="f16")
         if self._asked != "HTP":
             return _without(facts, f"there is no device '{self._asked}'", "Name it as qnn:HTP")
         if not self._has_soc:

@@ -4,7 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from edgert.coverage.compare import compare
+from edgert.coverage.compare import compare, tolerance_of
 
 
 def test_equal_within_the_tolerance_of_the_type() -> None:
@@ -66,3 +66,11 @@ def test_one_step_of_a_small_float_is_rounding() -> None:
 def test_nothing_to_compare_is_equal_and_says_no_error() -> None:
     assert compare({}, {"y": np.zeros(1)}).max_error is None
     assert compare({"y": np.zeros((0, 3))}, {"y": np.zeros((0, 3))}).numerics == "equal"
+
+
+def test_a_device_of_half_precision_is_held_to_what_that_can_do() -> None:
+    rtol, atol = tolerance_of("f16")
+    expected, actual = {"y": np.float32([1.0])}, {"y": np.float32([1.005])}
+    assert compare(expected, actual).numerics == "differs"
+    assert compare(expected, actual, rtol, atol).numerics == "equal"
+    assert tolerance_of("") == tolerance_of("f32") == (0.0, 0.0)

@@ -148,7 +148,9 @@ def test_what_is_started_from_here_inherits_nothing():
     assert from_environment({"NOTIFY_SOCKET": "vsock:2:1"}) is None
 
 
-@pytest.mark.parametrize(("pid", "fed"), [("", 1), (str(os.getpid()), 1), ("1", 0)])
+@pytest.mark.parametrize(
+    ("pid", "fed"), [("", 1), (str(os.getpid()), 1), ("1", 0)], ids=["any", "mine", "another"]
+)
 def test_the_watchdog_may_be_meant_for_another_process(
     manager: Manager, address: str, pid: str, fed: int
 ):
