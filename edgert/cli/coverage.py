@@ -10,6 +10,7 @@ import click
 
 from edgert.cli.coverage_merge import command as merge
 from edgert.cli.coverage_setup import command as setup
+from edgert.cli.pairs import pairs_of, sizes_of
 from edgert.cli.progress import StatusLine
 
 if TYPE_CHECKING:
@@ -138,7 +139,7 @@ def run(  # noqa: PLR0913  one parameter an option, as click has it
         raise UserError("edgert coverage", "there is nothing, or too much, to ask about", mend)
     delivery = prepare(report_files, baseline, fail_on, as_json=as_json)
     count = jobs or len(os.sched_getaffinity(0))
-    spec = spec_of(device, _pairs(options, "--option"), available_bytes().bytes // (2 * count))
+    spec = spec_of(device, pairs_of(options, "--option"), available_bytes().bytes // (2 * count))
     line = StatusLine()
     if suite == "onnx":
         found = cover_cases(
@@ -152,32 +153,12 @@ def run(  # noqa: PLR0913  one parameter an option, as click has it
             fresh=fresh,
         )
     else:
-        sizes = {name: _sizes(name, text) for name, text in _pairs(shapes, "--shape").items()}
+        sizes = {name: sizes_of(name, text) for name, text in pairs_of(shapes, "--shape").items()}
         found = cover_models(
             device, spec, models, folder, sizes, line, timeout_s=timeout_s or MODEL_WITHIN_S
         )
     line.clear()
     deliver(found, delivery)
-
-
-def _pairs(texts: tuple[str, ...], option: str) -> dict[str, str]:
-    from edgert.errors import UserError
-
-    pairs = dict(text.partition("=")[::2] for text in texts)
-    for name, value in pairs.items():
-        if not name or not value:
-            raise UserError(option, f"{name or value!r} is no NAME=VALUE", "For example: x=1,3,8,8")
-    return pairs
-
-
-def _sizes(name: str, text: str) -> list[int]:
-    from edgert.errors import UserError
-
-    sizes = text.split(",")
-    if not all(size.strip().isdecimal() and int(size) > 0 for size in sizes):
-        mend = "Whole numbers above 0, with commas"
-        raise UserError(f"--shape {name}", f"{text!r} are no sizes", mend)
-    return [int(size) for size in sizes]
 
 
 def _forms_of(text: str) -> list[str]:

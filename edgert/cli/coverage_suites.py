@@ -22,7 +22,7 @@ from edgert.models.locate import Located, Locator
 
 _PREPARE_WITHIN_S = 600.0
 # Format -> who may give the reference, in f32; of TFLite its own kernels, which are its definition.
-_REFERENCES = {
+REFERENCES = {
     "onnx": ("onnxruntime:CPU", "openvino:CPU"),
     "tflite": ("tflite:CPU",),
     "openvino-ir": ("openvino:CPU",),
@@ -78,7 +78,7 @@ def cover_models(  # noqa: PLR0913  what a run over models is made of
         found = _here(locator)
     references = {
         kind: [(name, spec_of(name, {}, spec.memory_bytes)) for name in names]
-        for kind, names in _REFERENCES.items()
+        for kind, names in REFERENCES.items()
     }
     return run_models(
         ModelRun(

@@ -23,6 +23,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "models": ("edgert.cli.models", "List, pull and inspect models."),
     "devices": ("edgert.cli.devices", "Show CPU, accelerators and runtimes, and what is missing."),
     "coverage": ("edgert.cli.coverage", "Show what a device really runs of operators and models."),
+    "compare": ("edgert.cli.compare", "Show how far two devices are apart, and from which layer."),
     "keys": ("edgert.cli.keys", "Make keys for results that leave this machine."),
     "service": ("edgert.cli.service", "Run pipelines as services of systemd."),
     "bench": ("edgert.cli.bench", "Measure links and pipelines."),

@@ -113,14 +113,18 @@ def _run(compiled: Any, inputs: Values, runs: int) -> tuple[dict[str, Value], fl
     outputs: dict[str, Value] = {
         name: _array_of(request.get_output_tensor(number))
         for number, output in enumerate(compiled.outputs)
-        for name in map(_plain, output.names)  # of outputs that are the same tensor, all
+        for each in output.names  # of outputs that are the same tensor, all
+        for name in (each, _plain(each))
     }
     return outputs, median_ms(lambda: request.infer(given), runs)
 
 
 def _tensors(compiled: Any, inputs: Values) -> dict[int, Any]:
     known = {
-        _plain(name): number for number, port in enumerate(compiled.inputs) for name in port.names
+        name: number
+        for number, port in enumerate(compiled.inputs)
+        for each in port.names
+        for name in (each, _plain(each))
     }
     given = {}
     for name, value in inputs.items():
@@ -133,7 +137,7 @@ def _tensors(compiled: Any, inputs: Values) -> dict[int, Any]:
 
 
 def _plain(name: str) -> str:
-    """Return a name without TensorFlow's number of the output, as all runtimes here call it."""
+    """Return a name without TensorFlow's number of the output, as its other runtimes call it."""
     return name.removesuffix(":0")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 import msgspec
@@ -32,15 +32,15 @@ FORMATS: dict[str, Callable[[Sequence[Report]], str]] = {
 }
 
 
-def check_path(path: Path) -> None:
+def check_path(path: Path, formats: Collection[str] = tuple(FORMATS)) -> None:
     """Refuse a file whose extension is no format: before the work, not after it.
 
     Raises:
         UserError: There is no such format.
     """
-    if path.suffix.lower() not in FORMATS:
+    if path.suffix.lower() not in formats:
         fault = f"there is no format {path.suffix or 'without extension'!r}"
-        raise UserError(f"report {path}", fault, f"One of: {', '.join(FORMATS)}")
+        raise UserError(f"report {path}", fault, f"One of: {', '.join(formats)}")
 
 
 def write(reports: Sequence[Report], path: Path) -> None:
@@ -51,7 +51,15 @@ def write(reports: Sequence[Report], path: Path) -> None:
         ResourceError: It cannot be written.
     """
     check_path(path)
-    text = FORMATS[path.suffix.lower()](reports)
+    save_text(FORMATS[path.suffix.lower()](reports), path)
+
+
+def save_text(text: str, path: Path) -> None:
+    """Write a text whole or not at all, for all to read.
+
+    Raises:
+        ResourceError: It cannot be written.
+    """
     try:
         write_atomically(path, text.encode())
         path.chmod(_FOR_ALL_TO_READ)

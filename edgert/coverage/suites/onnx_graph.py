@@ -72,6 +72,7 @@ def graph_of(model: Any) -> Graph:
     """Return the graph of a model whose nodes have unique names."""
     shapes = shapes_of(model)
     weights = {tensor.name for tensor in model.graph.initializer}
+    weights |= {tensor.values.name for tensor in model.graph.sparse_initializer}
     macs = node_macs(model, shapes)
     nodes = [
         GraphNode(
