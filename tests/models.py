@@ -52,6 +52,12 @@ def doubling(path: Path, shape: Shape = (2, 3), dtype: str = "f32") -> Path:
     return save(path, [node], [value("x", shape, dtype)], [value("y", shape, dtype)])
 
 
+def tripling(path: Path, shape: Shape = (2, 3), dtype: str = "f32") -> Path:
+    """Y = x + x + x."""
+    nodes = [helper.make_node("Sum", ["x", "x", "x"], ["y"])]
+    return save(path, nodes, [value("x", shape, dtype)], [value("y", shape, dtype)])
+
+
 def two_in_two_out(path: Path) -> Path:
     """Total = a + b (f32 [4]), half = b / 2 (f32 [4]); the inputs come in the order b, a."""
     nodes = [

@@ -24,7 +24,7 @@ from edgert.control.requests import (
     StatusIs,
     ToRun,
 )
-from edgert.errors import EdgertError, Fault, UserError
+from edgert.errors import EXIT_RUN_FAILED, EdgertError, Fault, UserError
 from edgert.logs import set_level
 from edgert.runtime.accounts import total_counts
 from edgert.runtime.errands import Errand, Reloading, Restarting
@@ -159,7 +159,10 @@ class Commands:
             self._server.answer(client, answer)
 
     def close(self) -> None:
-        """Close the socket."""
+        """Close the socket; whoever waits for an answer gets one."""
+        if self._errand is not None and self._errand[0] is not None:
+            fault = SaidFault(f"pipeline '{self._supervisor.plan.name}'", "has ended meanwhile", "")
+            self._server.answer(self._errand[0], Refused((fault,), EXIT_RUN_FAILED))
         self._server.close()
 
     def _status(self, _message: GetStatus) -> FromRun:

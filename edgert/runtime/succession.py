@@ -26,6 +26,7 @@ from edgert.stages.registry import Registry
 log = logging.getLogger("edgert.supervisor")
 
 _KILL_AGAIN_AFTER_S = 1.0
+_OPEN_WITHIN_S = 600.0  # an heir; opening a device has limits of its own (`open_timeout_s`)
 
 
 class Succession:
@@ -50,6 +51,7 @@ class Succession:
         self.failed.pop(name, None)
         if plan is not None and can_be_opened_twice(plan):
             self._team.heirs[name] = heir = member.heir(plan)
+            heir.due_s = time.monotonic() + _OPEN_WITHIN_S
             self._team.spawn(heir)
             return
         member.next_plan = plan
@@ -129,6 +131,8 @@ class Succession:
                 member.leave_by_s = now_s + _KILL_AGAIN_AFTER_S
                 crew.send_signal(member, signal.SIGKILL)
         for heir in self._team.heirs.values():
+            if heir.state != crew.FAILED and not heir.is_warm and now_s >= heir.due_s:
+                self.give_up(heir, f"did not open within {_OPEN_WITHIN_S:g} s")
             if heir.state == crew.FAILED and heir.is_alive:
                 crew.send_signal(heir, signal.SIGKILL)
 

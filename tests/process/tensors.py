@@ -62,7 +62,8 @@ class WriteFirst(Stage):
         return {}
 
     def open(self) -> None:
-        self.file = Path(self.settings.path).open("w", buffering=1)  # noqa: SIM115  close() closes it
+        mode = "a" if self.context.restarts else "w"
+        self.file = Path(self.settings.path).open(mode, buffering=1)  # noqa: SIM115  close() closes it
 
     def process(self, inputs: Inputs, outputs: Outputs) -> None:
         sample = inputs["tensor"]

@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from edgert import Pipeline
+from edgert.backends.registry import is_installed
 from edgert.control.requests import Done, Drain, GetStatus, Refused, Reload, Restart, Set, StatusIs
+from tests import models
 from tests.process.runs import (
     NEVER,
     NoModels,
@@ -21,6 +23,7 @@ from tests.process.runs import (
     wait_for,
     write_pipeline,
 )
+from tests.process.tensors import inferring
 from tests.process.test_control import ENDLESS, Controlled, chain, controlled, ctl
 
 pytestmark = pytest.mark.process
@@ -88,17 +91,6 @@ def test_every_stage_is_started_again_and_no_frame_is_lost(tmp_path: Path) -> No
     assert written(tmp_path) == [n + 2 for n in range(outcome.summary.frames["read"])]
 
 
-def test_what_cannot_be_started_again_is_refused(tmp_path: Path) -> None:
-    with controlled(File(tmp_path, chain(tmp_path)).pipeline) as it:
-        (answer,) = it.ask(Restart("won"))
-        assert isinstance(answer, Refused)
-        fault = answer.faults[0]
-        assert (fault.place, fault.fault) == ("stage 'won'", "is not in this pipeline")
-        assert fault.mend == "Did you mean 'one'? Its stages: src, one, out"
-        it.ask(Drain())
-        assert it.finish().exit_code == 0
-
-
 def test_a_live_option_is_set_between_two_frames(tmp_path: Path) -> None:
     with controlled(File(tmp_path, chain(tmp_path)).pipeline) as it:
         before = pids(it)
@@ -134,6 +126,11 @@ REFUSED = {
 def test_what_cannot_be_set_is_refused_and_changes_nothing(tmp_path: Path) -> None:
     with controlled(File(tmp_path, chain(tmp_path)).pipeline) as it:
         before = pids(it)
+        (answer,) = it.ask(Restart("won"))
+        assert isinstance(answer, Refused)
+        fault = answer.faults[0]
+        assert (fault.place, fault.fault) == ("stage 'won'", "is not in this pipeline")
+        assert fault.mend == "Did you mean 'one'? Its stages: src, one, out"
         for (key, value), said in REFUSED.items():
             (answer,) = it.ask(Set(key, value))
             assert isinstance(answer, Refused), (key, answer)
@@ -268,3 +265,33 @@ def test_sighup_reloads_and_the_command_line_does(tmp_path: Path) -> None:
         assert code == 0
         assert_adds_up(run.summary())
         assert run.summary()["frames"]["lost"] == 0
+
+
+@pytest.mark.skipif(not is_installed("openvino"), reason="openvino is not installed")
+def test_a_model_is_swapped_and_no_frame_is_lost(tmp_path: Path) -> None:
+    stages = inferring(tmp_path, ENDLESS, device="openvino:CPU")
+    pipeline = Pipeline.load(write_pipeline(tmp_path, stages))
+    triple = models.tripling(tmp_path / "tripling.onnx")
+    other = models.doubling(tmp_path / "other.onnx", (2, 4))
+    (tmp_path / "broken.onnx").write_bytes(b"no model")
+    with controlled(pipeline) as it:
+        before = pids(it)
+        for file in (other, tmp_path / "broken.onnx", tmp_path / "none.onnx"):
+            (answer,) = it.ask(Set("detector.model", str(file)))
+            assert isinstance(answer, Refused), file
+            assert answer.exit_code == 2
+        assert pids(it) == before
+        (answer,) = it.ask(Set("detector.model", str(triple)))
+        assert isinstance(answer, Done), answer
+        assert "worker 'detector' is followed by another" in answer.said
+        at = frames(it)
+        it.until(lambda: frames(it) > at + 20)
+        it.ask(Drain())
+        outcome = it.finish()
+    assert outcome.exit_code == 0, outcome.errors
+    assert outcome.summary.frames["lost"] == outcome.summary.frames["dropped"] == 0
+    lines = [line.split() for line in (tmp_path / "out.txt").read_text().splitlines()]
+    assert [int(number) for number, _ in lines] == list(range(outcome.summary.frames["read"]))
+    factors = [float(found) / int(number) for number, found in lines if int(number)]
+    assert factors == sorted(factors)
+    assert set(factors) == {2, 3}
