@@ -125,6 +125,8 @@ def add(item: Item, file: Path, cache: Cache) -> Path:
     place = place_of(item)
     try:
         check_sha256(file, item.sha256, place)
+    except FileNotFoundError:
+        raise ModelError(place, f"there is no file '{file}'", "Mend the path") from None
     except OSError as error:
         fault = f"cannot read '{file}': {error.strerror}"
         raise ModelError(place, fault, "Let it be read by this user") from None

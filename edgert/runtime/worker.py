@@ -273,8 +273,9 @@ def _infers_on_cpu(reports: Iterable[Mapping[str, Any]]) -> bool:
 
 
 def _says_all(error: EdgertError) -> bool:
-    """Whether a trace would add nothing: the user, not who wrote the stage, has to act."""
-    return isinstance(error, UserError) or all(fault.mend for fault in error.faults)
+    """Whether a trace would add nothing: the user has to act, or a device failed, not a stage."""
+    told = isinstance(error, UserError | DeviceLostError)
+    return told or all(fault.mend for fault in error.faults)
 
 
 def _said(error: EdgertError) -> tuple[SaidFault, ...]:

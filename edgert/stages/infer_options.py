@@ -84,6 +84,7 @@ class InferOptions(StageOptions):
             raise refusal(
                 fault, "Remove 'device': each device of 'balance' has a worker of its own"
             )
-        if len(self.balance) == 1:
-            raise refusal("'balance' has one device", "Name two or more, or write 'device'")
+        if "balance" in self.model_fields_set and len(self.balance) < 2:
+            count = "one" if self.balance else "no"
+            raise refusal(f"'balance' has {count} device", "Name two or more, or write 'device'")
         return self

@@ -89,6 +89,7 @@ class CropsPreprocess(ImagePreprocess):
         self._sampler = quad.QuadSampler()
         self._writer = InputWriter(image, spec, self._sampler, scale_up=self.settings.scale_up)
         self._quad, self._size_of = quad, size_of
+        self._left_out = self._too_full = 0
 
     def process(self, inputs: Inputs, outputs: Outputs) -> None:
         """Cut out what was found in one frame, as far as there is room."""
@@ -103,12 +104,29 @@ class CropsPreprocess(ImagePreprocess):
             flat, address = self._quad.flat_size(turned), row.__array_interface__["data"][0]
             self._writer.write_into(row, image.tensors, image.header, flat, address)
         loan.set_header(found.header)
+        left_out = self._count_left_out(len(found.tensors["boxes"]) - count)
         if "detections" in outputs:
             kept = outputs["detections"]
             for name, array in found.tensors.items():
                 kept.tensor(name, (count, *array.shape[1:]))[...] = array[:count]
             kept.set_header(found.header)
-            kept.set_metadata({LEFT_OUT: len(found.tensors["boxes"]) - count})
+            kept.set_metadata({LEFT_OUT: left_out})
+
+    def close(self) -> None:
+        """Say how many detections there was no room for."""
+        if self._left_out:
+            self.context.log.warning(
+                "%s: %d detections of %d frames were left out: there is room for %d (max_crops)",
+                self.context.place,
+                self._left_out,
+                self._too_full,
+                self._most,
+            )
+
+    def _count_left_out(self, left_out: int) -> int:
+        self._left_out += left_out
+        self._too_full += left_out > 0
+        return left_out
 
     def _corners(self, found: Sample, image: Sample) -> Array:
         """Return the corners of each detection in pixels of the picture that is in the slot."""

@@ -107,6 +107,12 @@ def test_add_puts_a_file_into_the_cache(tmp_path: Path, pulled_cache: Cache) -> 
     assert "wrong checksum" in err
 
 
+def test_add_says_that_a_file_is_not_there(tmp_path: Path) -> None:
+    code, out, err = models(tmp_path, "add", "yolox-nano", tmp_path / "nothing.onnx")
+    assert (code, out) == (2, "")
+    assert err.endswith(f"there is no file '{tmp_path / 'nothing.onnx'}'. Mend the path.\n")
+
+
 def test_inspect_as_json_and_as_text(pulled_cache: Cache) -> None:
     pytest.importorskip("openvino")
     found = as_json(pulled_cache.root, "inspect", "person-ssdlite")

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
 from edgert.errors import DeviceError, ModelError, PipelineError, RunError
 from edgert.models.reader import Models
@@ -341,3 +342,10 @@ def test_numbers_of_a_quantised_model_go_in_as_they_arrive(device: str, tmp_path
     with running(tmp_path, x, model="m.tflite", device=device) as run:
         sample = run.feed({"tensor": {"x": np.array([[1, 2, 3, 4]], np.uint8)}})["outputs"]
         assert sample.tensors["y"].tolist() == [[2, 4, 6, 8]]
+
+
+@pytest.mark.parametrize(("balance", "count"), [([], "no"), (["CPU"], "one")])
+def test_frames_are_not_shared_by_fewer_than_two_devices(balance: list[str], count: str) -> None:
+    """An empty list is a fault, too: the frames would go to the CPU, which nobody named."""
+    with pytest.raises(ValidationError, match=f"'balance' has {count} device. Name two or more"):
+        InferOptions(model="net", balance=balance)

@@ -121,6 +121,18 @@ def test_there_is_a_row_for_each_up_to_the_most_and_the_rest_is_told() -> None:
                 np.testing.assert_array_equal(out["detections"].tensors[name], array[:kept])
 
 
+def test_at_the_end_it_says_how_many_were_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    quads = [quad_of(40 + 5 * n, 60, 20, 10, 0) for n in range(5)]
+    with cropping(GREY, "u8", (1, 8, 16, 1), max_crops=3) as run:
+        for count in (5, 4, 3):
+            run.feed(
+                {"image": {"y": slope()}, "detections": found(quads[:count])},
+                header(sequence=count),
+            )
+    said = "3 detections of 2 frames were left out: there is room for 3 (max_crops)"
+    assert [record.getMessage() for record in caplog.records] == [f"stage 'crops': {said}"]
+
+
 @pytest.mark.parametrize("pixel_format", ["bgr24", "i420"])
 def test_colours_and_the_border_of_boxes(pixel_format) -> None:
     """Two upright boxes, in a letterbox: each has its colour, and the border stays."""
