@@ -59,10 +59,11 @@ from edgert.cli.progress import StatusLine
               help="Option of the candidate: precision=bf16. Repeatable.")  # fmt: skip
 @click.option("--reference-option", "reference_options", multiple=True,
               help="Option of the reference. Repeatable.")  # fmt: skip
-@click.option("--rtol", type=click.FloatRange(min=0), default=1e-2, show_default=True,
-              help="Relative tolerance of each value.")  # fmt: skip
-@click.option("--atol", type=click.FloatRange(min=0), default=1e-3, show_default=True,
-              help="Absolute tolerance of each value.")  # fmt: skip
+@click.option("--rtol", type=click.FloatRange(min=0),
+              help="Relative tolerance of each value; if not given 0.01, or what the device's "
+              "precision explains.")  # fmt: skip
+@click.option("--atol", type=click.FloatRange(min=0),
+              help="Absolute tolerance of each value; 0.001, or the same.")  # fmt: skip
 @click.option(
     "--layers/--no-layers",
     default=None,
@@ -109,8 +110,8 @@ def command(  # noqa: PLR0913  one parameter an option, as click has it
     only: tuple[str, ...],
     options: tuple[str, ...],
     reference_options: tuple[str, ...],
-    rtol: float,
-    atol: float,
+    rtol: float | None,
+    atol: float | None,
     layers: bool | None,
     bisect: bool,
     output: Path | None,
@@ -126,7 +127,6 @@ def command(  # noqa: PLR0913  one parameter an option, as click has it
     from edgert.cli.compare_report import deliver, devices_of, located, prepare
     from edgert.coverage.comparison.inputs import Pictures
     from edgert.coverage.comparison.run import CompareRun, compare_model
-    from edgert.coverage.comparison.subject import Tolerance
 
     prepare(report_files, output, bisect=bisect)
     line = StatusLine()
@@ -146,7 +146,8 @@ def command(  # noqa: PLR0913  one parameter an option, as click has it
             reference=believed,
             candidate=tested,
             pictures=Pictures(path, sizes, _read(pairs_of(preprocess, "--preprocess")), most),
-            tolerance=Tolerance(rtol, atol),
+            rtol=rtol,
+            atol=atol,
             inputs=inputs,
             only=only,
             detection=_detection(family, labels, threshold),

@@ -14,7 +14,7 @@ from edgert.coverage.comparison.record import Layer, Layers
 LOWEST_DB, HIGHEST_DB = -140.0, 0.0
 _LEAST_SPAN_DB = 8.0
 _BLOCKS = "▁▂▃▄▅▆▇█"
-_WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP = 960, 260, 56, 28, 12
+_WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP = 960, 270, 56, 28, 24
 _GRID_DB = (-120, -80, -40, 0)
 
 
@@ -82,7 +82,7 @@ def _grid() -> str:
         f'<text x="{_LEFT - 6}" y="{_y(db) + 4:.1f}" text-anchor="end">{db} dB</text>'
         for db in _GRID_DB
     )
-    return f'{rows}<text x="{_LEFT}" y="{_HEIGHT - 6}">depth of the model</text>'
+    return f'{rows}<text x="{_WIDTH}" y="{_HEIGHT - 8}" text-anchor="end">depth</text>'
 
 
 def _mark(layer: Layer, x: float, *, is_first: bool) -> str:
@@ -101,7 +101,7 @@ def _mark(layer: Layer, x: float, *, is_first: bool) -> str:
         side = "end" if x > _WIDTH / 2 else "start"
         drawn += (
             f'<line class="first" x1="{x:.1f}" x2="{x:.1f}" y1="{_TOP}" y2="{_HEIGHT - _BOTTOM}"/>'
-            f'<text x="{x:.1f}" y="{_HEIGHT - 14}" text-anchor="{side}">'
+            f'<text x="{x:.1f}" y="{_TOP - 8}" text-anchor="{side}">'
             f"first: {html.escape(layer.operator)}</text>"
         )
     return drawn

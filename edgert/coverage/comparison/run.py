@@ -11,6 +11,8 @@ import msgspec
 
 from edgert import isolate
 from edgert.coverage import values
+from edgert.coverage.adapter import Facts
+from edgert.coverage.compare import tolerance_of
 from edgert.coverage.comparison import keep, layers
 from edgert.coverage.comparison.asking import Asking
 from edgert.coverage.comparison.bisect import Bisection
@@ -21,12 +23,13 @@ from edgert.coverage.comparison.record import Boxes, Comparison, Figures, Sample
 from edgert.coverage.comparison.subject import Subject, Tolerance
 from edgert.coverage.protocol import Spec
 from edgert.coverage.record import Numerics
-from edgert.coverage.run import judge
+from edgert.coverage.run import judge, told
 from edgert.coverage.suites.models import Ready, make_ready
 from edgert.errors import DeviceError, ModelError, UserError
 from edgert.models.locate import Located
 from edgert.version import __version__
 
+USUAL = Tolerance(1e-2, 1e-3)  # of whole models: errors add up over layers
 _BOXES_WITHIN_S = 300.0
 _FUSION = (
     "layers: with its inner tensors as outputs a compiler may fuse otherwise than without: a layer "
@@ -48,7 +51,8 @@ class CompareRun(msgspec.Struct, frozen=True, kw_only=True):
         pictures: How pictures are made inputs.
         inputs: Images or arrays; None for seeded inputs.
         only: Outputs that are compared; all if empty.
-        tolerance: How far a value may be off.
+        rtol: Relative tolerance of each value; None: what is usual, or the device's precision.
+        atol: Absolute tolerance of each value; the same.
         detection: Options of ``postprocess.detection``.
         layers: Whether to look inside; None: where the outputs differ.
         output: Folder for the smallest sub-model; None: it is not looked for.
@@ -59,7 +63,8 @@ class CompareRun(msgspec.Struct, frozen=True, kw_only=True):
     reference: tuple[str, Spec]
     candidate: tuple[str, Spec]
     pictures: Pictures
-    tolerance: Tolerance
+    rtol: float | None = None
+    atol: float | None = None
     inputs: Path | None = None
     only: Sequence[str] = ()
     detection: dict[str, Any] = {}
@@ -87,7 +92,8 @@ def compare_model(run: CompareRun, on_step: OnStep = lambda said: None) -> Compa
         ready = make_ready(run.model, run.pictures.shapes, folder)
         _check_outputs(run.only, ready)
         feed = feed_of(run.inputs, ready, run.pictures, folder)
-        subject = Subject(ready.work, reference, candidate, run.tolerance, folder)
+        tolerance = _tolerance(run, candidate.facts())
+        subject = Subject(ready.work, reference, candidate, tolerance, folder)
         comparing = _Comparing(run, ready, subject, on_step)
         comparison = comparing.outputs(feed)
         comparison = comparing.boxes(comparison, feed)
@@ -119,8 +125,8 @@ class _Comparing:
             reference=_side(subject.reference, run.reference[1]),
             candidate=_side(subject.candidate, run.candidate[1]),
             inputs=feed.said,
-            rtol=run.tolerance.rtol,
-            atol=run.tolerance.atol,
+            rtol=subject.tolerance.rtol,
+            atol=subject.tolerance.atol,
             numerics=numerics,
             outputs=_over_all(samples),
             samples=samples,
@@ -198,7 +204,7 @@ class _Comparing:
                 numerics="error" if gave_nothing else numerics,
                 reason=reason or "it gave no outputs",
             )
-        tolerance = self._run.tolerance
+        tolerance = subject.tolerance
         outputs = measure_all(expected, actual, tolerance.rtol, tolerance.atol)
         numerics = "differs" if any(each.numerics != "equal" for each in outputs) else "equal"
         return Sample(name=fed.name, numerics=numerics, outputs=outputs)
@@ -221,6 +227,15 @@ class _Comparing:
             return is_it, max((each.max_error or 0.0 for each in sample.outputs), default=0.0)
 
         return max(range(len(comparison.samples)), key=badness)
+
+
+def _tolerance(run: CompareRun, facts: Facts) -> Tolerance:
+    """Return what was asked for; else what errors add up to, or the device's precision explains."""
+    rtol, atol = tolerance_of(facts.precision)
+    return Tolerance(
+        max(USUAL.rtol, rtol) if run.rtol is None else run.rtol,
+        max(USUAL.atol, atol) if run.atol is None else run.atol,
+    )
 
 
 def _check_device(asking: Asking, model_format: str) -> None:
@@ -247,7 +262,7 @@ def _side(asking: Asking, spec: Spec) -> Side:
     return Side(
         device=asking.device,
         evidence=facts.evidence,
-        versions={"edgert": __version__, **facts.versions},
+        versions={"edgert": __version__, **told(facts)},
         options={key: str(value) for key, value in spec.options.items()},
     )
 

@@ -13,7 +13,6 @@ from edgert.coverage.comparison.inputs import Pictures
 from edgert.coverage.comparison.record import Comparison
 from edgert.coverage.comparison.report import FORMATS
 from edgert.coverage.comparison.run import CompareRun, compare_model
-from edgert.coverage.comparison.subject import Tolerance
 from edgert.coverage.protocol import Spec
 from edgert.models.cache import Cache
 from edgert.models.catalog import load_catalog
@@ -50,7 +49,6 @@ def compared(path: Path, fault: str, folder: Path) -> Comparison:
         reference=("onnxruntime:CPU", REFERENCE),
         candidate=(f"faulty:{fault}", Spec(target="faulty:Faulty", device=fault)),
         pictures=Pictures(str(path), {}, {}, 100),
-        tolerance=Tolerance(1e-2, 1e-3),
         output=folder / "out",
     )
     return compare_model(run)
