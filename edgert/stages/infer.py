@@ -260,4 +260,7 @@ def _place_in(lost: list[str], device: str) -> int:
 
 
 def _said(fault: Fault) -> str:
-    return fault.fault if not fault.mend else f"{fault.fault} ({fault.mend})"
+    """Return a fault of a device as its refusal: the device is named beside it, an option here."""
+    _, _, option = fault.place.partition(", options, ")
+    said = f"option '{option}': {fault.fault}" if option else fault.fault
+    return said if not fault.mend else f"{said} ({fault.mend})"

@@ -344,6 +344,18 @@ def test_numbers_of_a_quantised_model_go_in_as_they_arrive(device: str, tmp_path
         assert sample.tensors["y"].tolist() == [[2, 4, 6, 8]]
 
 
+def test_an_option_that_a_device_refuses_is_named(folder: Path) -> None:
+    options = {"latency_ms": 0, "faults": {"die_after": -1}}
+    with (
+        pytest.raises(DeviceError) as caught,
+        running(folder, device="emulated:NPU", options=options),
+    ):
+        pass
+    said = str(caught.value)
+    assert "option 'latency_ms': it must be more than 0" in said
+    assert "option 'faults, die_after': it should be greater" in said
+
+
 @pytest.mark.parametrize(("balance", "count"), [([], "no"), (["CPU"], "one")])
 def test_frames_are_not_shared_by_fewer_than_two_devices(balance: list[str], count: str) -> None:
     """An empty list is a fault, too: the frames would go to the CPU, which nobody named."""
