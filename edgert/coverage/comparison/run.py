@@ -163,6 +163,8 @@ class _Comparing:
         """Add the layers and the smallest sub-model, where they are wanted and can be had."""
         run = self._run
         differs = comparison.numerics != "equal"
+        if run.output is not None and not differs:
+            comparison = _with_note(comparison, "bisect: the outputs are equal: nothing to cut out")
         if not (run.layers or (differs and (run.layers is None or run.output is not None))):
             return comparison
         if reason := self._closed():

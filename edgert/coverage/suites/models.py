@@ -71,6 +71,9 @@ def make_ready(model: Located, shapes: Mapping[str, list[int]], folder: Path) ->
             f"its sizes are open: {', '.join(still_open)}",
             f"Give them: --shape {first}=1,3,320,320",
         )
+    for name, spec in report.inputs.items():
+        if spec.dtype not in DTYPES:
+            raise ModelError(model.place, f"nothing here makes {spec.dtype} for its input '{name}'")
     folder.mkdir(parents=True, exist_ok=True)
     source, graph = str(path), None
     if model.format == "onnx":

@@ -114,10 +114,12 @@ def test_models_that_are_none_or_cannot_be_compared_are_said(
     damaged = tmp_path / "damaged.onnx"
     damaged.write_bytes(b"\x08\x07not a model")
     still_open = models.doubling(tmp_path / "open.onnx", (None, 3))
+    text = models.strings(tmp_path / "text.onnx")
     other = tflite_models.doubling(tmp_path / "m.tflite")
     for model, candidate, said in (
         (damaged, "openvino:CPU", "is damaged"),
         (still_open, "openvino:CPU", "its sizes are open: x"),
+        (text, "openvino:CPU", "nothing here makes string for its input 'x'"),
         (other, "onnxruntime:CPU", "device onnxruntime:CPU: it takes no tflite files"),
         ("nosuch", "openvino:CPU", "neither a model of the catalog nor a file"),
     ):

@@ -54,6 +54,15 @@ def test_what_cannot_be_measured_differs_with_a_reason(
     assert (found.numerics, found.reason, found.snr_db) == ("differs", reason, None)
 
 
+def test_whole_numbers_may_be_off_by_steps_only_where_that_is_asked_for() -> None:
+    levels = np.array([0, 255, 7], np.uint8)
+    off = {"y": np.array([1, 254, 7], np.uint8)}
+    assert measure("y", levels, off, 1e-2, 1e-3).numerics == "differs"
+    assert measure("y", levels, off, 1e-2, 1.0).numerics == "equal"
+    off = {"y": np.array([0, 253, 7], np.uint8)}
+    assert measure("y", levels, off, 1e-2, 1.0).numerics == "differs"
+
+
 def test_of_several_samples_the_worst_of_each_figure_counts() -> None:
     good = Figures(
         tensor="y", numerics="equal", cosine=1.0, max_error=0.1, mean_error=0.1, snr_db=90
