@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.process.runs import folders_of, worker_pids
+from tests.process.runs import folders_of, is_gone, worker_pids
 
 ROOT = Path(__file__).resolve().parents[2]
 END_WITHIN_S = 60.0
@@ -34,6 +34,7 @@ class Run:
         self.streams = streams
         self.lines = file.with_suffix(".jsonl")
         self.ended_s = 0.0
+        self._last: dict[str, int] = {}
         self._log = file.with_suffix(".log")
         self._summary = file.with_suffix(".summary.json")
         self._pipeline = json.loads(file.read_text(encoding="utf-8"))["name"]
@@ -69,6 +70,7 @@ class Run:
 
     def stop(self) -> None:
         """Let it drain; kill what does not end."""
+        self._last = self.processes()
         begun_s = time.monotonic()
         self._process.send_signal(signal.SIGTERM)
         try:
@@ -96,9 +98,14 @@ class Run:
             "uncounted": uncounted(summary),
             "sources": summary.get("sources", {}),
             "error": summary.get("error", "no summary"),
-            "left_over": [str(folder) for folder in folders_of(self._pipeline)],
+            "left_over": self._left_over(),
             **{what: len(re.findall(words, log)) for what, words in FAULTS.items()},
         }
+
+    def _left_over(self) -> list[str]:
+        """Return folders of sockets and processes that should have gone with it."""
+        there = [f"{name} ({pid})" for name, pid in self._last.items() if not is_gone(pid)]
+        return [*map(str, folders_of(self._pipeline)), *there]
 
 
 def uncounted(summary: Mapping[str, Any]) -> dict[str, int]:
