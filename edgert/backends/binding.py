@@ -10,7 +10,7 @@ import numpy as np
 from edgert.backends.base import Fit, Targets
 from edgert.errors import DeviceError, FrameLostError, ModelError
 from edgert.tensor import DTYPES, TensorSpec
-from edgert.transport.address import Array
+from edgert.transport.address import Array, address_of
 
 
 class Port:
@@ -40,8 +40,7 @@ class Port:
             or not array.flags.c_contiguous
         ):
             raise self._misfit(array)
-        address: int = array.__array_interface__["data"][0]
-        return address
+        return address_of(array)
 
     def _misfit(self, array: object) -> DeviceError:
         given = "nothing"

@@ -10,6 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
+# Each look at an array's interface makes its keys anew and interns them. Nobody keeps some of
+# them, so that each look takes a new entry of the interpreter's table: two looks a frame touch 2 MB
+# of it in an hour at 20 frames/s, until it is made anew. As long as they are kept here none does.
+INTERFACE_KEYS = tuple(np.empty(0).__array_interface__)
+
+
+def address_of(array: Array) -> int:
+    """Return where an array's first element lies."""
+    address: int = array.__array_interface__["data"][0]
+    return address
 
 
 def address_of_map(memory: mmap.mmap) -> int:

@@ -15,7 +15,7 @@ from edgert.stages.geometry import inverse, map_points
 from edgert.stages.item_session import ITEMS
 from edgert.stages.preprocess.image import ImagePreprocess, ImagePreprocessOptions, input_port
 from edgert.tensor import IDENTITY, PortSpec, TensorSpec
-from edgert.transport.address import Array
+from edgert.transport.address import Array, address_of
 from edgert.transport.slot import Sample
 
 LEFT_OUT = "left_out"
@@ -101,7 +101,7 @@ class CropsPreprocess(ImagePreprocess):
         for row, quad in zip(rows, corners, strict=True):
             turned = self._quad.turn_if_tall(quad) if self.settings.turn_tall else quad
             self._sampler.aim(turned, size)
-            flat, address = self._quad.flat_size(turned), row.__array_interface__["data"][0]
+            flat, address = self._quad.flat_size(turned), address_of(row)
             self._writer.write_into(row, image.tensors, image.header, flat, address)
         loan.set_header(found.header)
         left_out = self._count_left_out(len(found.tensors["boxes"]) - count)
