@@ -183,6 +183,7 @@ HALVES = [b"\xff", b"\xff\0\0\0\0\0\0\0\1\x7f\3\0NULL", b"GET / HTTP/1.1\r\n"]
 
 def test_what_is_no_command_is_refused_and_harmless(tmp_path: Path) -> None:
     with controlled(load(tmp_path, chain(tmp_path))) as it:
+        assert ask(running()[it.name], GetStatus(), 0.1) is None  # nobody steps it: given up
         answers = it.ask(*HOSTILE.values())
         assert all(isinstance(answer, Refused) and answer.exit_code == 2 for answer in answers)
         (status,) = it.ask(GetStatus())
@@ -244,12 +245,6 @@ def test_a_stranger_on_the_workers_socket_is_left_alone(
             stranger.send(b"\x82\xa4type\xa8finished\xa6worker\xa3one")
         it.ask(Drain())
         assert it.finish().exit_code == 0
-
-
-def test_a_run_that_does_not_answer_is_given_up(tmp_path: Path) -> None:
-    pipeline = load(tmp_path, chain(tmp_path))
-    with controlled(pipeline) as it:  # nobody steps it
-        assert ask(running()[it.name], GetStatus(), 0.1) is None
 
 
 def test_who_waits_for_whom_is_told_once(

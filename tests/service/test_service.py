@@ -254,12 +254,23 @@ def test_a_file_with_faults_says_so_in_the_journal(box: Box, camera: Service) ->
     assert "has no key 'threshold'" in said
 
 
-def test_a_reload_is_refused_by_name(running: Service) -> None:
+def test_a_reload_takes_a_good_file_over_and_refuses_a_bad_one(running: Service) -> None:
     before = running.show()
-    done = running.box.run("systemctl", "reload", running.unit, check=False)
-    assert done.returncode != 0
-    assert "Job type reload is not applicable" in done.stderr
-    assert running.show()["MainPID"] == before["MainPID"]
+    file = f"/etc/edgert/{running.name}.yaml"
+    first = running.box.run("cat", file).stdout
+    running.box.write(file, pipeline(running.name, colour="red"))
+    running.box.run("systemctl", "reload", running.unit)
+    wait_for(lambda: "has no key 'colour'" in running.journal("--priority=3"), "the fault is told")
+    good = json.loads(first)
+    good["stages"]["step"]["wait_ms"] = 1
+    running.box.write(file, json.dumps(good))
+    running.box.run("systemctl", "reload", running.unit)
+    told = "stage 'step' goes on with other options"
+    wait_for(lambda: told in running.journal(), "it is taken over")
+    running.box.write(file, first)
+    running.box.run("systemctl", "reload", running.unit)
+    after = running.wait("is active again", lambda now: now["ActiveState"] == "active")
+    assert after["MainPID"] == before["MainPID"]
 
 
 def test_a_full_disk_is_named_and_got_over(box: Box, camera: Service) -> None:
