@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import msgspec
@@ -17,7 +18,7 @@ from edgert.coverage.comparison.report import FORMATS
 from edgert.coverage.protocol import Spec
 from edgert.coverage.report.write import check_path, save_text
 from edgert.device.memory import available_bytes
-from edgert.errors import RunError, UserError
+from edgert.errors import ResourceError, RunError, UserError
 from edgert.models.cache import Cache
 from edgert.models.catalog import load_catalog
 from edgert.models.locate import Located, Locator
@@ -41,6 +42,13 @@ def prepare(files: tuple[Path, ...], output: Path | None, *, bisect: bool) -> No
         raise UserError("--output", "it is for --bisect", "Add --bisect, or use --report")
     if output is not None and output.is_dir() and any(output.iterdir()):
         raise UserError(f"--output {output}", "there is something in it", "Name a new directory")
+    if output is not None:
+        there = next(
+            folder for folder in (output.absolute(), *output.absolute().parents) if folder.exists()
+        )
+        if not (there.is_dir() and os.access(there, os.W_OK)):
+            fault = f"nothing can be written into {there}"
+            raise ResourceError(f"--output {output}", fault, "Name a folder of yours")
 
 
 def located(model: str, line: StatusLine) -> Located:

@@ -109,8 +109,11 @@ class Bisection:
             if suspect in node.outputs and self._shows([node.name]):
                 return [node.name]
         if not self._shows(names):
-            fault = f"its nodes alone do not show what the whole does ({self._fault})"
-            raise RunError("--bisect", fault, "The fault may depend on how the model is compiled")
+            fault = (
+                f"all nodes cut out together do not show what the whole does ({self._fault}): it "
+                "may depend on how the model is compiled"
+            )
+            raise RunError("--bisect", fault)
         return shrink(names, self._shows)
 
     def _shows(self, nodes: Sequence[str]) -> bool:

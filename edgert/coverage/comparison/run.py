@@ -25,7 +25,7 @@ from edgert.coverage.protocol import Spec
 from edgert.coverage.record import Numerics
 from edgert.coverage.run import judge, told
 from edgert.coverage.suites.models import Ready, make_ready
-from edgert.errors import DeviceError, ModelError, UserError
+from edgert.errors import DeviceError, ModelError, RunError, UserError
 from edgert.models.locate import Located
 from edgert.version import __version__
 
@@ -78,7 +78,6 @@ def compare_model(run: CompareRun, on_step: OnStep = lambda said: None) -> Compa
 
     Raises:
         UserError: The model, the inputs or a device is not what is needed.
-        RunError: No sub-model shows the fault.
     """
     with (
         tempfile.TemporaryDirectory(prefix="edgert-compare-") as made,
@@ -186,7 +185,10 @@ class _Comparing:
             return comparison
         fault = comparison.samples[worst].numerics
         search = Bisection(self._subject, opened, inputs, fault, self._on_step)
-        bisected, part = search.search(comparison.layers.first if comparison.layers else "")
+        try:
+            bisected, part = search.search(comparison.layers.first if comparison.layers else "")
+        except RunError as error:  # what was found until here is worth its report
+            return _with_note(comparison, f"bisect: {error.faults[0].fault}")
         bisected = msgspec.structs.replace(bisected, folder=str(run.output))
         keep.save(comparison, bisected, part, run.output)
         return msgspec.structs.replace(comparison, bisected=bisected)

@@ -87,6 +87,8 @@ def test_boxes_of_a_detector_have_their_partners(
     ("arguments", "said"),
     [
         (("--bisect",), "--bisect: it is not said where the sub-model goes. Add --output DIR."),
+        (("--bisect", "--output", "/dev/null/x"),
+         "--output /dev/null/x: nothing can be written into /dev/null. "),
         (("--output", "out"), "--output: it is for --bisect. "),
         (("--report", "r.pdf"), "report r.pdf: there is no format '.pdf'. One of: .html, "),
         (("--candidate", "onnxruntime:CPU", "--reference", "onnxruntime:CPU"),

@@ -116,3 +116,12 @@ def test_a_crash_is_cut_out_like_any_fault(network: Path, tmp_path: Path) -> Non
     assert (found.bisected.nodes, found.bisected.fault) == (["relu"], "crashed")
     assert found.bisected.proved
     assert "SIGABRT" in found.bisected.reason
+
+
+def test_a_fault_that_no_cut_shows_is_said_beside_what_was_found(
+    network: Path, tmp_path: Path
+) -> None:
+    found = compared(network, "whole:Relu", tmp_path)
+    assert (found.numerics, found.bisected) == ("differs", None)
+    assert "do not show what the whole does (differs)" in found.notes[-1]
+    assert not (tmp_path / "out").exists()
