@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,8 @@ def command() -> None:
 
     "edgert coverage --suite onnx --device D" is short for "edgert coverage run ...".
     """
+    # Ended by SIGTERM as by Ctrl-C: the children are ended, and the folder removed.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 command.add_command(merge, "merge")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from tests import models, tflite_models
+from tests.process.runs import descendants, is_gone, wait_for
 
 EDGERT = [sys.executable, "-m", "edgert", "coverage"]
 
@@ -123,3 +125,23 @@ def test_wrong_use_is_said_before_any_work(
     done, report = cover(tmp_path, *arguments, "--device", "onnxruntime:CPU")
     assert (done.returncode, done.stdout, report) == (2, "", None)
     assert done.stderr.startswith(said)
+
+
+def test_ended_by_sigterm_it_leaves_nothing(tmp_path: Path) -> None:
+    model = models.convolution(tmp_path / "conv.onnx", (1, 3, 8, 8))
+    made = {"EDGERT_CACHE": str(tmp_path / "cache"), "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(
+        [*EDGERT, str(model), "--device", "onnxruntime:CPU"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | made,
+    ) as process:
+        wait_for(lambda: any(tmp_path.glob("edgert-coverage-*")), "the folder of a run")
+        started = descendants(process.pid)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 130
+        assert process.stderr is not None
+        assert "Traceback" not in process.stderr.read()
+    wait_for(lambda: all(map(is_gone, started)), "the end of every process")
+    assert not list(tmp_path.glob("edgert-coverage-*"))
