@@ -20,7 +20,7 @@ class Sample(NamedTuple):
 
     Attributes:
         pss_mb: Its memory, and its part of what it shares, with processes of others, too.
-        own_mb: What of that is no file: only its own doing changes it.
+        own_mb: Its anonymous memory, shared with others or not: only its own doing changes it.
     """
 
     look: int
@@ -130,7 +130,7 @@ class Tail:
 
 
 def memory_mb(pid: int) -> tuple[float, float]:
-    """Return the proportional memory of a process, and what of that is anonymous or shared memory.
+    """Return the proportional memory of a process, and its anonymous memory.
 
     Raises:
         OSError: There is no such process any more.
@@ -139,5 +139,5 @@ def memory_mb(pid: int) -> tuple[float, float]:
     rows = dict(line.split(":", 1) for line in text.splitlines()[1:])
     if "Pss" not in rows:
         raise ProcessLookupError(pid)
-    pss, *own = (int(rows[key].split()[0]) * 1024 / 1e6 for key in ("Pss", "Pss_Anon", "Pss_Shmem"))
-    return pss, sum(own)
+    pss, own = (int(rows[key].split()[0]) * 1024 / 1e6 for key in ("Pss", "Anonymous"))
+    return pss, own
