@@ -27,6 +27,27 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.setdefault("EDGERT_CACHE", str(cache.mkdir("edgert")))
 
 
+# Tests that run pipelines share what a user has once, the names of runs: they stay in one process
+# and in order, and so do those that share a booted systemd. All others run beside them.
+GROUPS = {
+    "process": "runs",
+    "docs": "runs",
+    "unit/cli": "runs",
+    "unit/runtime": "runs",
+    "unit/bench": "runs",
+    "service": "service",
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep together, for ``--dist loadgroup``, what must not run side by side."""
+    tests = Path(__file__).parent
+    for item in items:
+        for folder, group in GROUPS.items():
+            if item.path.is_relative_to(tests / folder):
+                item.add_marker(pytest.mark.xdist_group(group))
+
+
 @pytest.fixture(scope="session")
 def assets() -> Path:
     """The folder of models and media that the project does not carry."""
