@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from pathlib import Path
 
+EMPTY_WITHIN_S = 3.0
 PERIOD_US = 100_000
 WEIGHT = 4  # of a single process: a dozen are in it
 
@@ -50,9 +52,12 @@ class Quota:
             self._write("cpu.cfs_quota_us", "-1")
 
     def close(self) -> None:
-        """Remove the group, if nobody is in it."""
-        with contextlib.suppress(OSError):
-            self._folder.rmdir()
+        """Remove the group as soon as nobody is in it, but wait no longer than a moment."""
+        deadline_s = time.monotonic() + EMPTY_WITHIN_S
+        while self._folder.exists() and time.monotonic() < deadline_s:
+            with contextlib.suppress(OSError):
+                self._folder.rmdir()
+            time.sleep(0.05)
 
     def _write(self, file: str, text: str) -> None:
         (self._folder / file).write_text(text, encoding="ascii")
