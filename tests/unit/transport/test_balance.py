@@ -93,7 +93,7 @@ paces = st.integers(4, 50).map(lambda ms: ms * MS)
 @settings(max_examples=60, deadline=None)
 def test_kept_busy_devices_do_what_they_can(takes: list[int]) -> None:
     bench = Bench(*(Device(each) for each in takes))
-    bench.run(400, 0, 4 * len(takes))
+    bench.run(1000, 0, 4 * len(takes))  # the slow one has some at first, before it is known
     could = sum(bench.now_ns / each for each in takes)
     assert sum(bench.given()) >= 0.9 * could
 
