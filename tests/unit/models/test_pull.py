@@ -232,7 +232,7 @@ def test_a_file_at_hand_is_added(cache: Cache, tmp_path: Path) -> None:
     (tmp_path / "at-hand").write_bytes(b"another")
     with pytest.raises(ModelError, match="wrong checksum"):
         add(item, tmp_path / "at-hand", cache)
-    with pytest.raises(ModelError, match="there is no file '.*nowhere'. Mend the path"):
+    with pytest.raises(ModelError, match=r"there is no file '.*nowhere'\. Mend the path"):
         add(item, tmp_path / "nowhere", cache)
 
 

@@ -89,13 +89,18 @@ class Bench:
 paces = st.integers(4, 50).map(lambda ms: ms * MS)
 
 
-@given(takes=st.lists(paces, min_size=2, max_size=4))
+# One that is slower by more than the frames in flight is left out, and rightly: the frame it takes
+# would come last, and hold up those behind it.
+comparable = st.integers(4, 20).map(lambda ms: ms * MS)
+
+
+@given(takes=st.lists(comparable, min_size=2, max_size=4))
 @settings(max_examples=60, deadline=None)
 def test_kept_busy_devices_do_what_they_can(takes: list[int]) -> None:
     bench = Bench(*(Device(each) for each in takes))
-    bench.run(1000, 0, 4 * len(takes))  # the slow one has some at first, before it is known
+    bench.run(1000, 0, 4 * len(takes))
     could = sum(bench.now_ns / each for each in takes)
-    assert sum(bench.given()) >= 0.9 * could
+    assert sum(bench.given()) >= 0.95 * could
 
 
 def test_a_slow_camera_is_served_by_the_fast_device_alone() -> None:
