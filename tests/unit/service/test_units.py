@@ -96,10 +96,10 @@ def test_names_that_are_none(name: str):
         require_name(name)
 
 
-@pytest.mark.parametrize("path", ["/root/venv/bin/edgert", "/home/a/b", "/tmp/x"])
-def test_a_program_that_a_service_could_not_see_is_refused(path: str):
+@pytest.mark.parametrize("path", [Path("/root") / "venv", Path("/home/a/b"), Path("/tmp/x")])
+def test_a_program_that_a_service_could_not_see_is_refused(path: Path):
     with pytest.raises(UserError) as caught:
-        require_visible(Path(path))
+        require_visible(path)
     said = str(caught.value)
     assert said.startswith(f"edgert in '{path}': a service cannot see what is below /")
     assert "python3 -m venv /opt/edgert" in said
