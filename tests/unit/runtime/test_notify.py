@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import time
+import uuid
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -35,7 +36,8 @@ class Manager:
 
 @pytest.fixture(params=["file", "abstract"])
 def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return str(tmp_path / "notify") if request.param == "file" else f"@edgert-{tmp_path.name}"
+    # Abstract names are the whole machine's: the folder's name alone is another test process's too.
+    return str(tmp_path / "notify") if request.param == "file" else f"@edgert-{uuid.uuid4().hex}"
 
 
 @pytest.fixture
