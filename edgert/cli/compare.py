@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from edgert.cli.options import report_option, shape_option
 from edgert.cli.pairs import pairs_of, sizes_of
 from edgert.cli.progress import StatusLine
 
@@ -48,12 +49,7 @@ from edgert.cli.progress import StatusLine
     show_default=True,
     help="Lowest score of a box.",
 )
-@click.option(
-    "--shape",
-    "shapes",
-    multiple=True,
-    help="Sizes for an input that the model leaves open: images=1,3,640,640. Repeatable.",
-)
+@shape_option
 @click.option("--only", multiple=True, help="Output to be compared; all if not given. Repeatable.")
 @click.option("--option", "options", multiple=True,
               help="Option of the candidate: precision=bf16. Repeatable.")  # fmt: skip
@@ -87,13 +83,7 @@ from edgert.cli.progress import StatusLine
     show_default=True,
     help="Seconds that one answer of a device may take.",
 )
-@click.option(
-    "--report",
-    "report_files",
-    type=click.Path(dir_okay=False, path_type=Path),
-    multiple=True,
-    help="File for the report: .html, .json or .md. Repeatable.",
-)
+@report_option(".html, .json or .md")
 @click.option("--json", "as_json", is_flag=True, help="Print the whole comparison as JSON.")
 def command(  # noqa: PLR0913  one parameter an option, as click has it
     *,

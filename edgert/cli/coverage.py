@@ -11,6 +11,7 @@ import click
 
 from edgert.cli.coverage_merge import command as merge
 from edgert.cli.coverage_setup import command as setup
+from edgert.cli.options import report_option, shape_option
 from edgert.cli.pairs import pairs_of, sizes_of
 from edgert.cli.progress import StatusLine
 
@@ -61,12 +62,7 @@ command.add_command(setup, "setup")
     type=click.Path(file_okay=False, path_type=Path),
     help="Directory of models for --suite models.",
 )
-@click.option(
-    "--shape",
-    "shapes",
-    multiple=True,
-    help="Sizes for an input that a model leaves open: images=1,3,640,640. Repeatable.",
-)
+@shape_option
 @click.option(
     "--option",
     "options",
@@ -90,13 +86,7 @@ command.add_command(setup, "setup")
     help="Seconds one case may take (20 if not given), or one model (300).",
 )
 @click.option("--fresh", is_flag=True, help="Do not go on where a run that was ended had come to.")
-@click.option(
-    "--report",
-    "report_files",
-    type=click.Path(dir_okay=False, path_type=Path),
-    multiple=True,
-    help="File for the report: .html, .json, .xml (JUnit), .md or .csv. Repeatable.",
-)
+@report_option(".html, .json, .xml (JUnit), .md or .csv")
 @click.option(
     "--baseline",
     type=click.Path(dir_okay=False, path_type=Path),

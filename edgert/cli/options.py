@@ -111,3 +111,25 @@ def log_options(function: Function) -> Function:
         return function(log_level=log_level, log_format=log_format, **rest)
 
     return command
+
+
+def shape_option(function: Function) -> Function:
+    """Add ``--shape`` to a command; it gets ``shapes: tuple[str, ...]``."""
+    option = click.option(
+        "--shape",
+        "shapes",
+        multiple=True,
+        help="Sizes for an input that a model leaves open: images=1,3,640,640. Repeatable.",
+    )
+    return option(function)
+
+
+def report_option(formats: str) -> Callable[[Function], Function]:
+    """Return what adds ``--report`` to a command; it gets ``report_files: tuple[Path, ...]``."""
+    return click.option(
+        "--report",
+        "report_files",
+        type=click.Path(dir_okay=False, path_type=Path),
+        multiple=True,
+        help=f"File for the report: {formats}. Repeatable.",
+    )
