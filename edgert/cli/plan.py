@@ -16,7 +16,7 @@ from edgert.device.cores import as_list
 from edgert.device.memory import in_units
 from edgert.plan.probe import Probed, probe
 from edgert.plan.structs import Plan, StagePlan
-from edgert.profiles.apply import ProfileUse
+from edgert.profiles.use import ProfileUse
 from edgert.redact import redact_all
 from edgert.stages.infer_requests import REQUESTS
 

@@ -16,7 +16,7 @@ from edgert.cli.progress import StatusLine, run_ticker
 from edgert.cli.summary import render_summary
 from edgert.cli.summary_file import require_own_file, require_writable, write_summary
 from edgert.cli.voice import say
-from edgert.profiles.apply import ProfileUse
+from edgert.profiles.use import ProfileUse
 from edgert.runtime import notify
 from edgert.runtime.run import OnTick, RunOptions
 

@@ -19,7 +19,8 @@ from pydantic import (
     field_validator,
     model_validator,
 )
-from pydantic_core import PydanticCustomError
+
+from edgert.pipeline.refusal import refusal
 
 STAGE_NAME = r"^[a-z][a-z0-9_-]{0,39}$"
 PIPELINE_NAME = r"^[a-z0-9-]{1,40}$"
@@ -30,11 +31,6 @@ CORE_RANGES = r"^\d{1,4}(-\d{1,4})?(,\d{1,4}(-\d{1,4})?)*$"
 CORES_MEND = 'Write p-cores, e-cores, any, a range such as "0-3", or a list such as [0, 2]'
 DEVICE_MEND = "Write RUNTIME:DEVICE as the summary of a run names it, for example openvino:NPU"
 EDGE_MEND = "Write STAGE.PORT, for example camera.image"
-
-
-def refusal(fault: str, mend: str) -> PydanticCustomError:
-    """Return the error of a validator, in the two parts that a fault is told in."""
-    return PydanticCustomError("refused", "{fault}. {mend}", {"fault": fault, "mend": mend})
 
 
 def _rising(span: str) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from edgert.plan.restart import RestartPolicy
-from edgert.profiles.apply import ProfileUse
+from edgert.profiles.use import ProfileUse
 from edgert.tensor import PortSpec
 from edgert.transport.ledger import LedgerLayout
 from edgert.transport.ring import RingPlan

@@ -6,35 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import msgspec
-
 from edgert.errors import UserError
 from edgert.pipeline.contract import Kinds
 from edgert.pipeline.document import Document
 from edgert.profiles.load import Profile
 from edgert.profiles.machine import Machine
 from edgert.profiles.spec import Defaults
+from edgert.profiles.use import ProfileUse
 
 # What a file may write where it leaves a key open.
 _OPEN = {"requests": "auto"}
 # What a stage has instead of a key; where it is written, the key is not open.
 _INSTEAD = {"device": "balance"}
-
-
-class ProfileUse(msgspec.Struct, frozen=True):
-    """The profile of a plan.
-
-    Attributes:
-        name: Its name.
-        why: Why this one, for people.
-        file: Its file.
-        given: Stage -> keys that it filled in, with their values.
-    """
-
-    name: str
-    why: str
-    file: str
-    given: dict[str, dict[str, Any]] = {}
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from pydantic import (
 )
 
 from edgert.device.cores import as_list, parse_list
-from edgert.pipeline.spec import refusal
+from edgert.pipeline.refusal import refusal
 
 Precision = Literal["f32", "f16", "bf16", "i16", "u16", "i8", "u8", "i4"]
 Format = Literal["onnx", "tflite"]

@@ -38,6 +38,8 @@ from edgert.stages.registry import BUILT_IN
 MAX_FDS = 250  # of 253 in one message (SCM_MAX_FD)
 _MAX_BYTES = 1 << 20
 _SUPERVISOR_DIED = signal.SIGUSR1
+# What most stages import when they are opened: imported before the fork, its pages are shared, too.
+_OPENED_WITH = ("edgert.stages.preprocess.convert", "edgert.stages.postprocess.nms")
 
 
 class Spawned(msgspec.Struct, tag="spawned", frozen=True):
@@ -188,8 +190,8 @@ def import_shared_libraries() -> None:
     import cv2  # noqa: F401
     import numpy as np  # noqa: F401
 
-    for target in BUILT_IN.values():
-        importlib.import_module(target.partition(":")[0])
+    for name in (*(target.partition(":")[0] for target in BUILT_IN.values()), *_OPENED_WITH):
+        importlib.import_module(name)
 
 
 if __name__ == "__main__":

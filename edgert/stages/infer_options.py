@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from edgert.pipeline.spec import refusal
+from edgert.pipeline.refusal import refusal
 from edgert.stages.base import StageOptions
 from edgert.stages.batch_plan import BatchOptions
 from edgert.stages.infer_requests import MOST

@@ -56,11 +56,12 @@ class Registry:
         self, added: Mapping[str, str] | None = None, built_in: Mapping[str, str] = BUILT_IN
     ) -> None:
         code.allow_environment()
-        self._table = {**(installed_kinds() if added is None else added), **built_in}
+        self._added = added
+        self._built_in = built_in
 
     def names(self) -> tuple[str, ...]:
         """Return every kind that can be named without a module path, sorted."""
-        return tuple(sorted(self._table))
+        return tuple(sorted({**self._all_added(), **self._built_in}))
 
     def stage_class(self, kind: str) -> type[Stage]:
         """Return the class of a kind, importing its module.
@@ -70,7 +71,7 @@ class Registry:
                 the class is not a stage.
         """
         place = f"kind '{kind}'"
-        target = self._table.get(kind, kind)
+        target = self._built_in.get(kind) or self._all_added().get(kind, kind)
         module_name, colon, class_name = target.partition(":")
         if not colon:
             mend = f"{choices(kind, self.names(), 'Kinds')}; or package.module:Class"
@@ -78,6 +79,12 @@ class Registry:
         if not (_is_dotted(module_name) and class_name.isidentifier()):
             raise UserError(place, f"'{target}' is no class", "Write package.module:Class")
         return _class(_module(module_name, place), class_name, place)
+
+    def _all_added(self) -> Mapping[str, str]:
+        # Only when asked: to read what every installed package adds costs a worker 3 MB of its own.
+        if self._added is None:
+            self._added = installed_kinds()
+        return self._added
 
     def contract(self, kind: str) -> StageContract:
         """Return ports and options of a kind, importing its module.

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from edgert import isolate
 from edgert.errors import FrameLostError, MediaError
-from edgert.pipeline.spec import refusal
+from edgert.pipeline.refusal import refusal
 from edgert.stages.base import Outputs, PlanContext, Ports, Source, StageContext, StageOptions
 from edgert.stages.source.address import SAMPLE
 from edgert.stages.source.drop_folder import DropFolder

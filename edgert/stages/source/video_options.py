@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from edgert.pipeline.spec import refusal
+from edgert.pipeline.refusal import refusal
 from edgert.stages.base import StageOptions
 from edgert.stages.source.address import SCHEMES, format_of, is_live, scheme_of
 from edgert.stages.source.reconnect import Reconnect
