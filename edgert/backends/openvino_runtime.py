@@ -1,4 +1,4 @@
-"""The OpenVINO library itself, loaded without its telemetry, and what its errors say."""
+"""The OpenVINO library itself, loaded without what it need not have, and what its errors say."""
 
 from __future__ import annotations
 
@@ -6,27 +6,31 @@ import re
 import sys
 from typing import Any
 
+_NOT_WANTED = ("openvino_telemetry", "openvino.tools.ovc")
 _SOURCE = re.compile(r"Exception from \S+:\d+:\s*;?\s*")
 _NOISE = ("FrontEnd API failed", "Caught exception:")
 
 
-def _import_without_telemetry() -> Any:
-    """Import OpenVINO so that its telemetry package is never loaded: it handles the absence."""
-    was_there = "openvino_telemetry" in sys.modules
-    if not was_there:
-        sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]
+def _import_alone() -> Any:
+    """Import OpenVINO without its telemetry and converter: it handles the absence of both.
+
+    The converter is a quarter of the time, and 3 MB of every worker. Whoever wants it can import
+    it all the same, by its own name.
+    """
+    kept_out = [name for name in _NOT_WANTED if name not in sys.modules]
+    sys.modules |= dict.fromkeys(kept_out)  # type: ignore[arg-type]
     try:
         import openvino
         import openvino.frontend
         import openvino.opset13
         import openvino.preprocess
     finally:
-        if not was_there:
-            del sys.modules["openvino_telemetry"]
+        for name in kept_out:
+            del sys.modules[name]
     return openvino
 
 
-ov = _import_without_telemetry()
+ov = _import_alone()
 # What reading a model raises: those of the frontends are no RuntimeError.
 READ_ERRORS = (
     RuntimeError,

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from edgert.plan.opening import OPEN_S
 from edgert.plan.structs import Plan, StagePlan
 from edgert.runtime.accounts import Counts, total_counts
 from edgert.runtime.crew import Member
@@ -40,7 +41,8 @@ class BatchSummary(msgspec.Struct, frozen=True):
 class StageSummary(msgspec.Struct, frozen=True):
     """One stage; ``cpu_s`` and ``restarts`` are its worker's, which stages of one worker share.
 
-    ``variants`` is what each further size that its model was compiled for cost.
+    ``open_s`` is how long its last process took to open it, with a model to load, compile and warm
+    it up; ``variants`` is what each further size that its model was compiled for cost.
     """
 
     frames: int
@@ -54,6 +56,7 @@ class StageSummary(msgspec.Struct, frozen=True):
     pid: int
     worker: str
     restarts: int
+    open_s: float
     batch: BatchSummary | None = None
     variants: dict[str, dict[str, float]] = {}
 
@@ -151,7 +154,7 @@ def percentiles(counts: list[int], maximum_ns: int | None = None) -> Percentiles
 
 
 def _stage(block: StageBlock, member: Member, stage: StagePlan) -> StageSummary:
-    words = block.words
+    words, report = block.words, member.reports.get(stage.name, {})
     service, wait_in, wait_out = (
         percentiles(block.histogram(name)) for name in ("service", "wait_in", "wait_out")
     )
@@ -167,8 +170,9 @@ def _stage(block: StageBlock, member: Member, stage: StagePlan) -> StageSummary:
         pid=member.pid,
         worker=member.plan.name,
         restarts=member.restarts,
+        open_s=report.get(OPEN_S, 0.0),
         batch=_batches(block),
-        variants=member.reports.get(stage.name, {}).get("variants", {}),
+        variants=report.get("variants", {}),
     )
 
 

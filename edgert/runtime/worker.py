@@ -43,7 +43,7 @@ from edgert.errors import (
     UserError,
 )
 from edgert.logs import set_level
-from edgert.plan.opening import Before, make_stage
+from edgert.plan.opening import Before, make_stage, open_stage
 from edgert.plan.structs import StagePlan, WorkerOrder
 from edgert.processes import give_memory_back
 from edgert.runtime.async_node import AsyncNode
@@ -197,7 +197,7 @@ class Worker:
 
     def _open(self, plan: StagePlan) -> None:
         stage = make_stage(plan, self._order.streams, self._order.folder, self._before(plan.name))
-        stage.open()
+        open_stage(stage)
         self._stages.append(stage)
         must_be_there = self._order.require == "all" and not self._order.restarts
         if must_be_there and isinstance(stage, Source) and stage.feed:

@@ -1,4 +1,4 @@
-"""tools/soak, for some seconds: cameras and a file under harm, and the verdict on them."""
+"""tools/soak and tools/recovery, for some seconds: what is done to a run, and the verdict on it."""
 
 from __future__ import annotations
 
@@ -46,3 +46,26 @@ def test_a_short_soak(tmp_path: Path) -> None:
         assert all(result["seen"] for result in pipeline["results"].values())
         assert {"supervisor", "zygote", "detector"} <= pipeline["fds"].keys()
         assert "read" in (tmp_path / "kept" / f"{name}.log").read_text()
+
+
+def test_results_come_again_after_each_kill(tmp_path: Path, yolox_onnx: Path, vtest: Path) -> None:
+    pipeline = tmp_path / "detect.yaml"
+    shipped = (REPOSITORY / "pipelines" / "detect-yolox.yaml").read_text()
+    pipeline.write_text(shipped.replace("model: yolox-nano", f"model: {yolox_onnx}"))
+    done = subprocess.run(
+        [
+            *(sys.executable, str(REPOSITORY / "tools" / "recovery"), str(pipeline)),
+            *("--input", str(vtest), "--rounds", "1", "--json"),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=150,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    kills = {kill["worker"]: kill for kill in json.loads(done.stdout)["kills"][str(pipeline)]}
+    assert kills.keys() == {"camera", "prepare", "detector", "results"}
+    for kill in kills.values():
+        assert kill["silence_s"] > 0
+        assert 0 < kill["started_s"] < kill["opened_s"]
+    assert kills["detector"]["open_s"] > 0

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from tools.soaking.lines import Lines
 from tools.soaking.run import Run
 
 LOOK_EVERY_S = 0.05
@@ -40,6 +41,9 @@ class Line(msgspec.Struct):
     frame: int
 
 
+LINE = msgspec.json.Decoder(Line)
+
+
 class Watch:
     """A thread that follows the files of results, and samples /proc.
 
@@ -59,7 +63,7 @@ class Watch:
         self.frames: dict[str, list[int]] = defaultdict(list)
         self._runs = runs
         self._every_s = every_s
-        self._tails = {run.name: Tail(run.lines) for run in runs}
+        self._tails = {run.name: Lines(run.lines) for run in runs}
         self._over = threading.Event()
         self._error: Exception | None = None
         self._thread = threading.Thread(target=self._guard, name="watch")
@@ -93,7 +97,7 @@ class Watch:
     def _read_results(self) -> None:
         now_s = time.monotonic()
         for tail in self._tails.values():
-            for line in tail.lines():
+            for line in map(LINE.decode, tail.take()):
                 self.arrivals[line.stream].append(now_s)
                 self.frames[line.stream].append(line.frame)
 
@@ -107,26 +111,6 @@ class Watch:
                 except OSError:  # it has just ended
                     continue
                 self.samples.append(Sample(look, now_s, run.name, part, pid, pss, own, fds))
-
-
-class Tail:
-    """Whole lines that were added to a file since the last look."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._at = 0
-
-    def lines(self) -> list[Line]:
-        """Return them."""
-        try:
-            with self._path.open("rb") as file:
-                file.seek(self._at)
-                data = file.read()
-        except FileNotFoundError:
-            return []
-        whole = data[: data.rfind(b"\n") + 1]
-        self._at += len(whole)
-        return [msgspec.json.decode(line, type=Line) for line in whole.splitlines()]
 
 
 def memory_mb(pid: int) -> tuple[float, float]:
