@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 RUNS_SCHEMA = "edgert.runs/1"
 DONE_SCHEMA = "edgert.done/1"
+_START = "Start it with 'edgert run FILE'"
+_AS_WHOM = "; that of a service answers its own user and root: 'sudo edgert ctl'"
 STAGE_HEADERS = ("STAGE", "STATE", "PID", "RESTARTS", "FRAMES", "LOST", "P50 MS", "P95 MS", "ON")
 SOURCE_HEADERS = ("SOURCE", "STATE", "READ", "PROCESSED", "DROPPED", "LOST", "IN FLIGHT")
 
@@ -50,7 +53,8 @@ def command(
 ) -> None:
     """Control the run of PIPELINE: the name that stands in its file, not the file's.
 
-    Without a command its status is shown; without a name, the pipelines of this user that run.
+    Without a command its status is shown; without a name, the pipelines of this user that run;
+    root sees those of services, too.
     """
     if wants_list or pipeline is None:
         _show_runs(as_json=as_json)
@@ -144,7 +148,8 @@ class _Run:
         place = f"pipeline '{self._name}'"
         if answer is None:
             fault = f"has not answered within {self._timeout_s:g} s"
-            raise RunError(place, fault, "Give it longer with --timeout, or look at its log")
+            mend = "It may still be at it: look at its status and log, or give --timeout longer"
+            raise RunError(place, fault, mend)
         if isinstance(answer, Refused):
             error = (UserError if answer.exit_code == EXIT_USER else RunError)(place, "refuses")
             error.faults = tuple(Fault(f.place, f.fault, f.mend) for f in answer.faults)
@@ -158,7 +163,8 @@ class _Run:
 
         found = running()
         if self._name not in found:
-            mend = choices(self._name, found, "Running are") if found else "No pipeline is running"
+            there = f"{choices(self._name, found, 'Running are')}. " if found else ""
+            mend = f"{there}{_START}{_AS_WHOM if os.getuid() else ''}"
             raise UserError(f"pipeline '{self._name}'", "is not running under this user", mend)
         return found[self._name]
 

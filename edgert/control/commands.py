@@ -60,7 +60,8 @@ class CommandServer:
                 why = f"a message of {len(parts) - 1} parts"
             except (msgspec.DecodeError, UnicodeDecodeError) as error:
                 why = str(error)
-            fault = SaidFault("command", f"is not one that this run knows ({why})", "")
+            mend = "Use the edgert that the run was started with"
+            fault = SaidFault("command", f"is not one that this run knows ({why})", mend)
             self.answer(parts[0], Refused((fault,), EXIT_USER))
         return None
 

@@ -139,7 +139,7 @@ class Commands:
             said = errand.step()
         except EdgertError as error:
             self._errand = None
-            self._end(client, _refused(error))
+            self._end(client, _refused(error), is_partial=errand.is_partial)
         else:
             if said:
                 self._errand = None
@@ -147,21 +147,24 @@ class Commands:
                     self._settings = self._wanted
                 self._end(client, Done(said))
 
-    def _end(self, client: bytes | None, answer: FromRun) -> None:
+    def _end(self, client: bytes | None, answer: FromRun, *, is_partial: bool = False) -> None:
         if isinstance(answer, Done):
             self.said = answer.said
             log.info("%s", self.said)
         elif isinstance(answer, Refused):
             faults = [Fault(fault.place, fault.fault, fault.mend) for fault in answer.faults]
             self.said = "\n".join(map(str, faults))
-            log.error("not changed, and goes on as before: %s", self.said)
+            how = "changed in part" if is_partial else "not changed, and goes on as before"
+            log.error("%s: %s", how, self.said)
         if client is not None:
             self._server.answer(client, answer)
 
     def close(self) -> None:
         """Close the socket; whoever waits for an answer gets one."""
         if self._errand is not None and self._errand[0] is not None:
-            fault = SaidFault(f"pipeline '{self._supervisor.plan.name}'", "has ended meanwhile", "")
+            place = f"pipeline '{self._supervisor.plan.name}'"
+            mend = "Start it again: it takes its file as it stands then"
+            fault = SaidFault(place, "has ended meanwhile", mend)
             self._server.answer(self._errand[0], Refused((fault,), EXIT_RUN_FAILED))
         self._server.close()
 

@@ -11,13 +11,19 @@ from edgert.pipeline.near import choices
 from edgert.plan.structs import Plan
 from edgert.runtime import crew
 from edgert.runtime.crew import Member
-from edgert.runtime.reload import Planning, Replan, Switch, changed_options, require_same_graph
+from edgert.runtime.reload import Planning, Replan, changed_options, require_same_graph
 from edgert.runtime.supervisor import Supervisor
+from edgert.runtime.switch import Switch
 from edgert.stages.registry import Registry
 
 
 class Errand(Protocol):
     """Something that takes a while."""
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether it failed, and part of it has been done all the same."""
+        ...
 
     def step(self) -> str:
         """Go on; what was done, in words, or nothing while it is not over.
@@ -35,6 +41,8 @@ class Restarting:
         UserError: There is no such stage, or it cannot be started again now.
     """
 
+    is_partial = False
+
     def __init__(self, supervisor: Supervisor, stage: str) -> None:
         self._supervisor = supervisor
         self._stage = stage
@@ -48,7 +56,8 @@ class Restarting:
         """Wait until the next process is ready, or the worker has ended by itself."""
         member = _member_of(self._supervisor, self._stage)
         if member.state == crew.FAILED:
-            raise self._supervisor.error or UserError(f"stage '{self._stage}'", "has failed")
+            place, mend = f"stage '{self._stage}'", "The log says why; mend it, and start the run"
+            raise self._supervisor.error or UserError(place, "has failed", mend)
         if member.state == crew.FINISHED:
             return f"stage '{self._stage}' had come to its end"
         if member.leave_by_s or member.state != crew.READY:
@@ -73,6 +82,11 @@ class Reloading:
         self._only = only
         self._planning = Planning(replan, settings)
         self._switch: Switch | None = None
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether it failed, and part of what is new runs all the same."""
+        return self._switch is not None and self._switch.is_partial
 
     def step(self) -> str:
         """Plan, compare, and switch."""

@@ -21,6 +21,8 @@ _PEER = struct.Struct("3i")  # struct ucred: pid, uid, gid
 _CONTROL_SOCKET = "control.sock"
 _COMMAND_SOCKET = "ctl.sock"
 _LONGEST_SOCKET_PATH = 107  # of sun_path, its last byte a zero
+# Where systemd/edgert@.service has its runs (XDG_RUNTIME_DIR=%t/edgert): root may look there, too.
+_OF_SERVICES = Path("/run/edgert/edgert")
 
 
 class RunFolder:
@@ -85,15 +87,23 @@ def runtime_dir() -> Path:
 def running() -> dict[str, Path]:
     """Return the command socket of each run of this user, by the name of its pipeline.
 
+    Root sees those of services, too; a run of its own of the same name comes first.
+
     Raises:
         ResourceError: The user's folder for sockets belongs to somebody else.
     """
-    folders = sorted(runtime_dir().glob("*.*"))
     held = _held_addresses()
+    own = _running_in(runtime_dir(), os.getuid(), held)
+    if os.getuid() or not _OF_SERVICES.is_dir() or _OF_SERVICES.is_symlink():
+        return own
+    return _running_in(_OF_SERVICES, _OF_SERVICES.stat().st_uid, held) | own
+
+
+def _running_in(base: Path, uid: int, held: set[str]) -> dict[str, Path]:
     found = {}
-    for folder in folders:
+    for folder in sorted(base.glob("*.*")):
         name, _, pid = folder.name.partition(".")
-        if _address(name) in held and Path(f"/proc/{pid}").exists():
+        if _address(name, uid) in held and Path(f"/proc/{pid}").exists():
             found[name] = folder / _COMMAND_SOCKET
     return found
 
@@ -105,8 +115,8 @@ def _held_addresses() -> set[str]:
     return {"\0" + path[1:] for path in paths if path.startswith("@edgert.")}
 
 
-def _address(name: str) -> str:
-    return f"\0edgert.{os.getuid()}.{name}"
+def _address(name: str, uid: int) -> str:
+    return f"\0edgert.{uid}.{name}"
 
 
 def _make_folder(base: Path, name: str) -> Path:
@@ -132,7 +142,7 @@ def _make_folder(base: Path, name: str) -> Path:
 
 def _take_name(name: str) -> socket.socket:
     lock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    address = _address(name)
+    address = _address(name, os.getuid())
     try:
         lock.bind(address)
     except OSError:

@@ -1,23 +1,16 @@
-"""A new plan for a run that goes on: what has changed, and which workers are followed by others."""
+"""A new plan for a run that goes on: how it is made, and what differs from the one that runs."""
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
 
-from edgert.control.messages import Change
 from edgert.errors import EdgertError, Fault, RunError, UserError
-from edgert.plan.structs import Plan, StagePlan, WorkerPlan
-from edgert.runtime import crew
-from edgert.runtime.supervisor import Supervisor
+from edgert.plan.structs import Plan, StagePlan
 from edgert.stages.base import Stage
-from edgert.stages.registry import Registry
-
-log = logging.getLogger("edgert.control")
 
 Replan = Callable[[tuple[str, ...]], Plan]
 
@@ -115,7 +108,8 @@ class Planning:
             raise self._error
         if self._error is not None:
             said = f"{type(self._error).__name__}: {self._error}"
-            raise RunError("reload", f"planning raised {said}") from self._error
+            mend = "This is a fault of edgert: 'edgert check FILE' shows it with its trace"
+            raise RunError("reload", f"planning raised {said}", mend) from self._error
         return self._plan
 
     def _work(self) -> None:
@@ -123,68 +117,3 @@ class Planning:
             self._plan = self._replan(self._settings)
         except BaseException as error:  # noqa: BLE001  told by ``result``, in the run's own thread
             self._error = error
-
-
-class Switch:
-    """Takes a run from its plan to another of the same graph.
-
-    Args:
-        supervisor: Of the run.
-        new: The plan.
-
-    Attributes:
-        live: Stages that take other options over while they run.
-        followed: Workers that are followed by others.
-    """
-
-    def __init__(self, supervisor: Supervisor, new: Plan) -> None:
-        self._supervisor = supervisor
-        self.live: list[str] = []
-        self.followed: list[str] = []
-        kinds = Registry()
-        for plan in new.workers:
-            member = supervisor.members[plan.name]
-            if plan == member.plan:
-                continue
-            pairs = list(zip(member.plan.stages, plan.stages, strict=True))
-            alike = msgspec.structs.replace(plan, stages=member.plan.stages) == member.plan
-            if alike and all(can_change_live(a, b, kinds.stage_class(b.kind)) for a, b in pairs):
-                self._change(plan, [b for a, b in pairs if a != b])
-            elif member.state in crew.ENDED:
-                log.info("worker '%s' has ended: nothing changes for it", plan.name)
-            else:
-                self.followed.append(plan.name)
-                supervisor.succession.ask(member, plan)
-
-    def has_ended(self) -> bool:
-        """Whether every worker runs its new plan, or goes on with the old one.
-
-        Raises:
-            EdgertError: Some of them do not run the new one; everybody runs.
-        """
-        team = self._supervisor.team
-        for name in self.followed:
-            member = team.members[name]
-            is_settled = member.state in (crew.READY, *crew.ENDED)
-            if name in team.heirs or member.leave_by_s or not is_settled:
-                return False
-        failed = self._supervisor.succession.failed
-        errors = [failed.pop(name) for name in self.followed if name in failed]
-        if errors:
-            error = type(errors[0])(*_told(errors[0]))
-            error.faults = tuple(fault for each in errors for fault in each.faults)
-            raise error
-        return True
-
-    def _change(self, plan: WorkerPlan, stages: list[StagePlan]) -> None:
-        team = self._supervisor.team
-        member = team.members[plan.name]
-        member.plan = plan  # what a later process of it runs
-        for stage in stages:
-            self.live.append(stage.name)
-            team.tell(member, Change(stage.name, stage.settings))
-
-
-def _told(error: EdgertError) -> tuple[str, str, str]:
-    first = error.faults[0]
-    return first.place, first.fault, first.mend

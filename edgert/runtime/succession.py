@@ -1,9 +1,9 @@
 """How a worker that is well gets a successor: the same again, or one with another plan.
 
-    ask -> the heir opens its stages beside it -> Warm -> Leave -> Left, exited -> Go -> Ready
-           (only where no frame depends on another: a camera or a file cannot be opened twice)
+    open_beside -> an heir opens -> Warm; take_over -> Leave -> Left, exited -> Go -> Ready
+                   (only where no frame depends on another: a camera cannot be opened twice)
     ask -> Leave -> Left, exited -> started again -> Ready
-           (everything else)
+                   (everything else)
 
 Frames wait in their rings meanwhile, as after a death. An heir that fails changes nothing; one with
 another plan that fails after its predecessor has left is followed by one with the old plan.
@@ -46,22 +46,27 @@ class Succession:
         self._leave_within_s = leave_within_s
 
     def ask(self, member: Member, plan: WorkerPlan | None = None) -> None:
-        """Begin with a worker that is ready; its successor runs ``plan``, or the same."""
-        name = member.plan.name
-        self.failed.pop(name, None)
-        if plan is not None and can_be_opened_twice(plan):
-            self._team.heirs[name] = heir = member.heir(plan)
-            heir.due_s = time.monotonic() + _OPEN_WITHIN_S
-            self._team.spawn(heir)
-            return
+        """Let a worker that is ready leave; its next process runs ``plan``, or the same."""
+        self.failed.pop(member.plan.name, None)
         member.next_plan = plan
         self._let_leave(member)
 
+    def open_beside(self, member: Member, plan: WorkerPlan) -> None:
+        """Have an heir with another plan open its stages beside a worker."""
+        name = member.plan.name
+        self.failed.pop(name, None)
+        self._team.heirs[name] = heir = member.heir(plan)
+        heir.due_s = time.monotonic() + _OPEN_WITHIN_S
+        self._team.spawn(heir)
+
     def on_warm(self, heir: Member) -> None:
-        """The heir is there: its predecessor may leave."""
+        """Note that an heir is there, and may take over."""
         heir.is_warm = True
         heir.trying, heir.try_by_s = None, 0.0
-        member = self._team.members[heir.plan.name]
+
+    def take_over(self, member: Member) -> None:
+        """Let a worker leave to the heir that has opened its stages beside it."""
+        heir = self._team.heirs[member.plan.name]
         if member.state == crew.READY:
             self._let_leave(member)
         else:  # it died meanwhile, and is on its way back by itself
@@ -103,10 +108,10 @@ class Succession:
         log.warning("worker '%s' goes back to its old plan: %s", member.plan.name, error)
         return True
 
-    def give_up(self, heir: Member, why: str) -> None:
+    def give_up(self, heir: Member, why: str, mend: str = "See its log, and try again") -> None:
         """End an heir that is not wanted any more."""
         place = f"worker '{heir.plan.name}'"
-        self.failed.setdefault(heir.plan.name, EdgertError(place, why))
+        self.failed.setdefault(heir.plan.name, EdgertError(place, why, mend))
         heir.state = crew.FAILED
         if heir.is_alive:
             crew.send_signal(heir, signal.SIGKILL)
@@ -120,7 +125,9 @@ class Succession:
     def cancel(self) -> None:
         """End every heir: the run ends."""
         for heir in self._team.heirs.values():
-            self.give_up(heir, "the run ends")
+            self.give_up(
+                heir, "the run ends", "Start it again: it takes its file as it stands then"
+            )
 
     def kill_late(self) -> None:
         """Kill workers that do not leave, and heirs that were forked after they were given up."""

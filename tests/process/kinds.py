@@ -169,6 +169,25 @@ class Step(Stage):
         np.add(array, 1, out=outputs["n"].tensor("n", array.shape))
 
 
+class OnceOptions(StepOptions):
+    once: str = Field("", description="File that is made by the one start that opens.")
+
+
+class OpensOnce(Step):
+    """A step that opens but once, if it is told so."""
+
+    options = OnceOptions
+    settings: OnceOptions
+
+    def open(self) -> None:
+        super().open()
+        try:
+            if self.settings.once:
+                Path(self.settings.once).touch(exist_ok=False)
+        except FileExistsError as error:
+            raise MediaError(self.context.place, "was opened before", "Leave it") from error
+
+
 class Verbose(Step):
     """A step that tells developers of every frame."""
 

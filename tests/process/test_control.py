@@ -146,6 +146,7 @@ def test_the_command_line_sees_lists_and_drains_a_run(tmp_path: Path) -> None:
     code, _, err = ctl(name, "status")
     assert code == 2
     assert err.startswith(f"pipeline '{name}': is not running under this user. ")
+    assert "Start it with 'edgert run FILE'" in err
 
 
 def test_a_log_level_holds_at_once_in_every_worker(

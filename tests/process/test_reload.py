@@ -230,6 +230,64 @@ def test_what_does_not_open_is_rolled_back_and_no_frame_is_lost(
     assert written(tmp_path) == [n + 1 for n in range(outcome.summary.frames["read"])]
 
 
+def test_a_reload_of_which_one_part_fails_changes_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    stages = joined(tmp_path)
+    stages["three"] = {"kind": "Step", "inputs": {"n": "two.n"}}
+    stages["out"]["inputs"] = {"n": "three.n"}
+    file = File(tmp_path, stages)
+    with controlled(file.pipeline) as it:
+        before = pids(it)
+        good = file.path.read_text()
+        for name in ("src", "one", "three"):  # the first and the last cannot be open twice
+            file.change(lambda d, name=name: d["stages"][name].update(lose=[10**9]))
+        file.change(lambda d: d["stages"]["three"].update(fail_open="user"))
+        (answer,) = it.ask(Reload())
+        assert isinstance(answer, Refused)
+        assert [(f.place, f.fault, f.mend) for f in answer.faults] == [
+            ("stage 'three'", "does not open", "Open it")
+        ]
+        assert "not changed, and goes on as before: stage 'three': does not open" in caplog.text
+        after = pids(it)
+        assert {name for name in before if before[name] != after[name]} == {"src", "three"}
+        file.path.write_text(good)
+        (answer,) = it.ask(Reload())
+        assert answer == Done("nothing has changed")
+        at = frames(it)
+        it.until(lambda: frames(it) > at + 50)
+        it.ask(Drain())
+        outcome = it.finish()
+    assert outcome.exit_code == 0, outcome.errors
+    assert outcome.summary.frames["lost"] == outcome.summary.frames["dropped"] == 0
+    assert written(tmp_path) == [n + 3 for n in range(outcome.summary.frames["read"])]
+
+
+def test_what_cannot_go_back_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    once = tmp_path / "opened"
+    stages = joined(tmp_path)
+    stages["three"] = {"kind": "Step", "inputs": {"n": "two.n"}}
+    stages["four"] = {"kind": "OpensOnce", "inputs": {"n": "three.n"}, "once": str(once)}
+    stages["out"]["inputs"] = {"n": "four.n"}
+    file = File(tmp_path, stages)
+    with controlled(file.pipeline) as it:
+        file.change(lambda d: d["stages"]["four"].pop("once"))
+        file.change(lambda d: d["stages"]["three"].update(fail_open="user"))
+        (answer,) = it.ask(Reload())
+        assert isinstance(answer, Refused)
+        assert [fault.fault for fault in answer.faults] == [
+            "does not open",
+            "four could not go back, and run what is new",
+        ]
+        assert "changed in part: stage 'three': does not open" in caplog.text
+        at = frames(it)
+        it.until(lambda: frames(it) > at + 50)
+        it.ask(Drain())
+        outcome = it.finish()
+    assert outcome.exit_code == 0, outcome.errors
+    assert outcome.summary.frames["lost"] == 0
+
+
 def test_a_run_can_be_drained_while_it_is_changed(tmp_path: Path) -> None:
     file = File(tmp_path, joined(tmp_path))
     with controlled(file.pipeline) as it:

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from edgert.errors import BusyError, ResourceError
-from edgert.runtime.folder import RunFolder, runtime_dir
+from edgert.runtime import folder as folders
+from edgert.runtime.folder import RunFolder, running, runtime_dir
 from tests.process.runs import unique_name
 
 
@@ -87,3 +88,23 @@ def test_a_link_in_its_place_is_refused(base: Path) -> None:
 def test_without_a_runtime_folder_a_temporary_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
     assert runtime_dir().name == f"edgert-{os.getuid()}"
+
+
+def test_root_sees_the_runs_of_services_and_its_own_first(
+    base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, own = unique_name(), unique_name()
+    of_services = [RunFolder(name), RunFolder(own)]
+    monkeypatch.setattr(folders, "_OF_SERVICES", base)
+    with tempfile.TemporaryDirectory(prefix="edgert-") as other:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", other)
+        assert (name in running()) == (os.getuid() == 0)
+        mine = Path(other) / "edgert" / f"{own}.{os.getpid()}"
+        mine.mkdir(mode=0o700)
+        assert running()[own] == mine / "ctl.sock"
+        monkeypatch.setattr(folders.os, "getuid", lambda: 12345)
+        monkeypatch.setattr(folders, "runtime_dir", lambda: base.parent)
+        assert running() == {}
+    monkeypatch.undo()
+    for folder in of_services:
+        folder.release()
