@@ -12,8 +12,8 @@ from tools.soaking.harm import Harm
 from tools.soaking.run import Run
 from tools.soaking.watch import Watch
 
-JUDGED_AFTER_S = 600.0  # a shorter time does not tell a trend of a megabyte an hour
-MORE_FDS = 2  # a source that connects has a socket and a pipe more for a moment
+JUDGED_AFTER_S = 600.0  # a shorter time does not tell a trend of a megabyte an hour, or of fds
+MORE_FDS = 4  # a camera over UDP has three sockets and a pipe, and none while it is away
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def look_at(run: Run, watch: Watch, harms: list[Harm], start_s: float, bounds: B
     return {
         **run.outcome(),
         "results": {stream: results(watch, harms, stream) for stream in run.streams},
-        "memory_judged": bool(warm) and warm[-1].time_s - warm[0].time_s >= JUDGED_AFTER_S,
+        "judged": bool(warm) and warm[-1].time_s - warm[0].time_s >= JUDGED_AFTER_S,
         "pss_mb": figures.total_slope(warm, attrgetter("pss_mb"))._asdict()
         | {"mean": mean_pss(warm)},
         "own_mb": figures.total_slope(warm, attrgetter("own_mb"))._asdict(),
@@ -75,19 +75,20 @@ def faults(name: str, found: dict[str, Any], bounds: Bounds) -> list[str]:
         f"uncounted frames: {found['uncounted']}" if found["uncounted"] else "",
         f"left over: {found['left_over']}" if found["left_over"] else "",
         f"{found['tracebacks']} tracebacks in the log" if found["tracebacks"] else "",
-        *of_memory(found, bounds),
+        *of_trends(found, bounds),
         *of_results(found, bounds),
     ]
     return [f"{name}: {each}" for each in said if each]
 
 
-def of_memory(found: dict[str, Any], bounds: Bounds) -> list[str]:
+def of_trends(found: dict[str, Any], bounds: Bounds) -> list[str]:
     """Return what grows: memory beyond the error of the measurement, fds of a part."""
+    if not found["judged"]:
+        return []
     slopes = {"all (PSS)": found["pss_mb"], "all": found["own_mb"], **found["own_mb_by_part"]}
-    grows = slopes if found["memory_judged"] else {}
     memory = [
         f"memory of {part} grows by {slope['mb_an_hour']} MB an hour (error {slope['error']})"
-        for part, slope in grows.items()
+        for part, slope in slopes.items()
         if slope["error"] is not None
         and slope["mb_an_hour"] - 2 * slope["error"] > bounds.mb_an_hour
     ]
