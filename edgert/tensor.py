@@ -127,6 +127,9 @@ class FrameHeader(NamedTuple):
         colour_matrix: One of ``COLOUR_MATRICES``; for the YUV formats.
         colour_range: One of ``COLOUR_RANGES``; for the YUV formats.
         is_partial: The picture is known to be incomplete or damaged (a truncated JPEG, ...).
+        input_width: Width of the model's input that was made of the frame last: where a model runs
+            in several sizes, its outputs alone do not tell in which; 0 where nobody has said it.
+        input_height: The same for its height.
     """
 
     stream: int = 0
@@ -141,6 +144,8 @@ class FrameHeader(NamedTuple):
     colour_matrix: str = "bt601"
     colour_range: str = "limited"
     is_partial: bool = False
+    input_width: int = 0
+    input_height: int = 0
 
 
 def image_port(

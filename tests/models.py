@@ -109,6 +109,14 @@ def convolution(path: Path, shape: Shape) -> Path:
     return save(path, nodes, [value("x", shape)], [value("y", ["batch", "places"])], constants)
 
 
+def brightness(path: Path) -> Path:
+    """Y [1, 1, h, w], the mean of the channels at each pixel of x [1, 3, h, w]."""
+    node = helper.make_node("Conv", ["x", "w"], ["y"])
+    weights = {"w": np.full((1, 3, 1, 1), 1 / 3, np.float32)}
+    inputs, outputs = [value("x", [1, 3, "h", "w"])], [value("y", [1, 1, "h", "w"])]
+    return save(path, [node], inputs, outputs, weights)
+
+
 def reshaped(path: Path) -> Path:
     """Y [1, 4, all the rest] of x [n, 4, 2, 2]: a batch becomes one long item, as in YOLOX."""
     node = helper.make_node("Reshape", ["x", "to"], ["y"])

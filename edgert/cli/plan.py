@@ -72,7 +72,21 @@ def render_probe(probed: Mapping[str, Sequence[Probed]]) -> str:
     ]
     if not rows:
         return "\nprobed: no stage asks for a device"
-    return "\nprobed:\n" + table(("stage", "device", "taken by", "precision", "placed", "s"), rows)
+    shown = table(("stage", "device", "taken by", "precision", "placed", "s"), rows)
+    return "\n".join(["\nprobed:", shown, *_render_variants(probed)])
+
+
+def _render_variants(probed: Mapping[str, Sequence[Probed]]) -> Iterator[str]:
+    """Yield a table of what each further size of a model costs, where there are such."""
+    rows = [
+        (stage, one.device, what, cost["memory_mb"], cost["open_s"], cost["infer_ms"])
+        for stage, devices in probed.items()
+        for one in devices
+        for what, cost in one.variants.items()
+    ]
+    if rows:
+        heads = ("stage", "device", "further size", "MB", "s to open", "ms an inference")
+        yield "\n" + table(heads, rows)
 
 
 def _became(one: Probed) -> tuple[object, ...]:

@@ -113,10 +113,11 @@ def _batches(stage: str, batch: BatchSummary) -> str:
 
 def _variants(stage: str, variants: Mapping[str, Mapping[str, float]]) -> str:
     costs = (
-        f"{what} {cost['memory_mb']:.0f} MB and {cost['open_s']:.1f} s"
+        f"{what} {cost['memory_mb']:.0f} MB, {cost['open_s']:.1f} s to open, "
+        f"{cost['infer_ms']:.1f} ms an inference"
         for what, cost in variants.items()
     )
-    return f"what {stage} took to open beside its first size: {'; '.join(costs)}"
+    return f"what {stage} takes beside its first size: {'; '.join(costs)}"
 
 
 def _memory(summary: Summary) -> str | None:

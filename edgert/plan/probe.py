@@ -34,6 +34,7 @@ class Probed(msgspec.Struct, frozen=True):
         runtime: Name and version of the runtime.
         emulated: Whether a stand-in did it.
         open_s: Seconds to compile and warm up.
+        variants: What each further size that the model is compiled for costs.
         refused: Why it was refused; empty where it was taken.
     """
 
@@ -44,6 +45,7 @@ class Probed(msgspec.Struct, frozen=True):
     runtime: str = ""
     emulated: bool = False
     open_s: float = 0.0
+    variants: dict[str, dict[str, float]] = {}
     refused: str = ""
 
 
@@ -64,7 +66,7 @@ def open_one(
     """Open a stage and close it; meant for a child process.
 
     Returns:
-        What it reports of its device, and the seconds that opening took.
+        What it reports of its device and variants, and the seconds that opening took.
 
     Raises:
         EdgertError: It refuses.
@@ -75,7 +77,12 @@ def open_one(
     opened.open()
     took_s = time.monotonic() - began_s
     opened.close()
-    return {"device": opened.context.report["device"], "open_s": round(took_s, 3)}
+    report = opened.context.report
+    return {
+        "device": report["device"],
+        "variants": report.get("variants", {}),
+        "open_s": round(took_s, 3),
+    }
 
 
 def _stages_with_devices(plan: Plan) -> Iterator[tuple[StagePlan, list[str], float]]:
@@ -107,4 +114,9 @@ def _probe_one(
         return Probed(device, refused="; ".join(fault.fault for fault in error.faults))
     taken = found["device"]
     known = ("actual", "precision", "placed", "runtime", "emulated")
-    return Probed(device, **{key: taken[key] for key in known}, open_s=found["open_s"])
+    return Probed(
+        device,
+        **{key: taken[key] for key in known},
+        open_s=found["open_s"],
+        variants=found["variants"],
+    )

@@ -3,6 +3,7 @@
 Every shape is a session of its own, compiled and warmed up before the run: accelerators need fixed
 shapes, and a runtime that met each new size as it came would stall a frame for it and never give
 its memory back. Slots have room for the largest; a frame of a shape that was not named is lost.
+``preprocess.image`` writes each picture in the size that suits it best.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ Asked = Mapping[str, Sequence[int | list[int]]]
 Shapes = dict[str, list[int]]
 
 SHAPES = "shapes"  # attribute of the port of infer: every combination, where there are several
-_MEND = "Give one size for each dimension in 'shape' of the stage that runs the model"
+MEND = "Give one size for each dimension in 'shape' of the stage that runs the model"
 
 
 def combinations(asked: Asked) -> list[Shapes]:
@@ -42,6 +43,12 @@ def has_ranges(asked: Asked) -> bool:
     return any(len(_choices(size)) > 1 for shape in asked.values() for size in shape)
 
 
+def choices_of(asked: Asked, tensor: str) -> list[list[int]]:
+    """Return the sizes that are named for each dimension of an input, the largest first."""
+    shape = asked.get(tensor, asked.get(f"{tensor}:0", ()))
+    return [_choices(size) for size in shape]
+
+
 def refuse_ranges(port: PortSpec, where: str) -> None:
     """Refuse outputs of several shapes, for stages that know one.
 
@@ -50,17 +57,7 @@ def refuse_ranges(port: PortSpec, where: str) -> None:
     """
     if SHAPES in port.attributes:
         count = len(port.attributes[SHAPES])
-        raise UserError(where, f"the model runs in {count} shapes, and this stage knows one", _MEND)
-
-
-def refuse_ranges_asked(asked: Asked, model: str, where: str) -> None:
-    """Refuse to feed a model of several shapes, for stages that write one.
-
-    Raises:
-        UserError: ``shape`` gives several sizes for a dimension.
-    """
-    if has_ranges(asked):
-        raise UserError(where, f"{model} takes several shapes, and this stage writes one", _MEND)
+        raise UserError(where, f"the model runs in {count} shapes, and this stage knows one", MEND)
 
 
 def range_faults(
@@ -78,7 +75,7 @@ def range_faults(
     if not has_ranges(asked):
         return
     if is_batched:
-        yield Fault(place, "batches of frames of several shapes are not supported", _MEND)
+        yield Fault(place, "batches of frames of several shapes are not supported", MEND)
     for shapes in combinations(asked)[1:] if model.path else ():
         try:
             found = context.models.describe(model.path, {**model.shapes, **shapes})

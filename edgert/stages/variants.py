@@ -18,15 +18,17 @@ _MB = 1e6
 
 
 class Cost(msgspec.Struct, frozen=True):
-    """What one variant costs while it is opened.
+    """What one variant costs.
 
     Attributes:
         memory_mb: Growth of the process (10**6 bytes); 0 where the runtime had it to spare.
         open_s: Seconds to compile, prove and warm up.
+        infer_ms: Milliseconds of one inference alone, warmed up, on zeros.
     """
 
     memory_mb: float
     open_s: float
+    infer_ms: float
 
 
 class Variants:
@@ -41,13 +43,15 @@ class Variants:
         began_s, before_mb = time.monotonic(), _resident_mb()
         try:
             session = make()
+            open_s = time.monotonic() - began_s
+            infer_s = _time_one(session)
         except BaseException:
             for each in self.sessions:
                 each.close()
             raise
         self.sessions.append(session)
         grown_mb = max(0.0, _resident_mb() - before_mb)
-        self.costs[what] = Cost(round(grown_mb, 1), round(time.monotonic() - began_s, 3))
+        self.costs[what] = Cost(round(grown_mb, 1), round(open_s, 3), round(infer_s * 1e3, 2))
         return session
 
 
@@ -70,9 +74,19 @@ def warmed_up(session: Session, prove: Callable[[Session], None]) -> Session:
 def tell(costs: Mapping[str, Cost], log: logging.Logger, place: str) -> dict[str, Any]:
     """Log what each variant costs, and return it for the summary."""
     for what, cost in costs.items():
-        log.info("%s: %s: %.1f MB, %.2f s to open", place, what, cost.memory_mb, cost.open_s)
+        log.info(
+            "%s: %s: %.1f MB, %.2f s to open, %.1f ms an inference",
+            *(place, what, cost.memory_mb, cost.open_s, cost.infer_ms),
+        )
     found: dict[str, Any] = msgspec.to_builtins(costs)
     return found
+
+
+def _time_one(session: Session) -> float:
+    zeros = zeros_for(session.inputs)
+    began_s = time.monotonic()
+    infer_once(session, zeros)
+    return time.monotonic() - began_s
 
 
 def _resident_mb() -> float:

@@ -23,7 +23,7 @@ ENTRY_BYTES = 48
 MAX_DIMENSIONS = 5
 ABSENT = 0xFF
 
-_HEADER = struct.Struct("<QIHBBqqII6dI")
+_HEADER = struct.Struct("<QIHBBqqII6dIII")
 IDENTITY_OF_FRAME = struct.Struct("<QIH")  # sequence, epoch, stream: the head of _HEADER
 METADATA_BYTES = struct.Struct("<I")
 METADATA_AT = _HEADER.size - 4
@@ -60,6 +60,8 @@ def unpack_header(memory: mmap.mmap, base: int) -> FrameHeader:
             COLOUR_MATRICES[flags & 3],
             COLOUR_RANGES[flags >> 2 & 1],
             bool(flags & _PARTIAL),
+            v[15],
+            v[16],
         )
     except IndexError:
         raise damaged(f"pixel format {v[3]}, colours {flags:#x}") from None
@@ -84,6 +86,8 @@ def pack_header(memory: mmap.mmap, base: int, header: FrameHeader) -> None:
         header.width,
         header.height,
         *header.transform,
+        header.input_width,
+        header.input_height,
         metadata,
     )
 

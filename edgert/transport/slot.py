@@ -4,7 +4,7 @@
 
     header: u64 sequence | u32 epoch | u16 stream | u8 format | u8 matrix and range and flags |
             i64 pts_ns | i64 captured_ns | u32 width | u32 height | 6 f64 transform |
-            u32 metadata bytes, 0 = none
+            u32 input width | u32 input height | u32 metadata bytes, 0 = none
     table:  u8 dtype (0xff = absent) | u8 dimensions | u16 0 | u32 0 | 5 u64 shape
 
 Offsets of tensors are fixed by the port (``SlotLayout``); a frame only says how much of each it

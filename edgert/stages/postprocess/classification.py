@@ -12,8 +12,9 @@ from pydantic import Field
 from edgert.errors import FrameLostError, ModelError, UserError
 from edgert.models.describe import ClassificationHead
 from edgert.stages.base import Inputs, Outputs, PlanContext, Ports, Stage, StageOptions
-from edgert.stages.postprocess.described import choose_tensors, describe, read_names
+from edgert.stages.postprocess.described import choose_tensors, read_names
 from edgert.stages.postprocess.quantised import QUANTISED, Dequantiser, warn_of_coarse_scores
+from edgert.stages.postprocess.sizes import in_each_size
 from edgert.tensor import PortSpec, TensorSpec
 from edgert.transport.address import Array
 
@@ -56,10 +57,12 @@ class ClassificationPostprocess(Stage):
     ) -> dict[str, PortSpec]:
         """Say how many classes there may be, and put into attributes how they are found."""
         port, where = inputs["raw"], f"{context.place}, input 'raw'"
-        described = describe(options.model, port, context)
+        each = in_each_size(options.model, port, context)
+        described = each[0].model
         head = _head(described.classification if described else None, options, port, context)
         name = head.tensors["scores"]
-        count = _count_classes(name, port.tensors[name], head.labels, where)
+        counts = [_count_classes(name, one.port.tensors[name], head.labels, where) for one in each]
+        count = counts[0]
         most = min(options.top, count)
         tensors = {"scores": TensorSpec("f32", (most,)), "classes": TensorSpec("i32", (most,))}
         attributes = {"labels": list(head.labels), "tensor": name, "logits": head.logits}

@@ -9,7 +9,6 @@ from edgert.errors import UserError
 from edgert.models.describe import ModelDescription
 from edgert.regular import open_regular
 from edgert.stages.base import PlanContext
-from edgert.stages.shape_ranges import refuse_ranges
 from edgert.tensor import PortSpec, TensorSpec
 
 _MAX_NAMES_BYTES = 1 << 20
@@ -23,7 +22,6 @@ def describe(named: str | None, port: PortSpec, context: PlanContext) -> ModelDe
         port: What arrives.
         context: Who describes models.
     """
-    refuse_ranges(port, context.place)
     arriving = port.attributes.get("model")
     model = named or arriving
     if model is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
@@ -19,12 +19,13 @@ from edgert.stages.base import (
 )
 from edgert.stages.geometry import clip_boxes, map_boxes, map_points
 from edgert.stages.postprocess.blazeface import BlazeFaceDecoder
-from edgert.stages.postprocess.candidates import Candidates, Decoder
+from edgert.stages.postprocess.candidates import Candidates, Decoder, Overlaps
 from edgert.stages.postprocess.centerface import CenterFaceDecoder
-from edgert.stages.postprocess.described import describe, input_size, read_names
+from edgert.stages.postprocess.described import read_names
 from edgert.stages.postprocess.fit import SCORES, fit
 from edgert.stages.postprocess.head import Head, merge
 from edgert.stages.postprocess.quantised import Dequantiser, warn_of_coarse_scores
+from edgert.stages.postprocess.sizes import BySize, in_each_size, sizes_of
 from edgert.stages.postprocess.ssd import SsdDecoder
 from edgert.stages.postprocess.yolo import YoloDecoder, YoloNmsFreeDecoder
 from edgert.stages.postprocess.yolox import YoloxDecoder
@@ -120,13 +121,15 @@ class DetectionPostprocess(Stage):
     ) -> dict[str, PortSpec]:
         """Say how many detections there may be, and put into attributes how they are found."""
         port, where = inputs["raw"], f"{context.place}, input 'raw'"
-        described = describe(options.model, port, context)
+        each = in_each_size(options.model, port, context)
+        described = each[0].model
         given = options.overrides()
         if options.labels is not None:
             given["labels"] = read_names(options.labels, "labels", context)
         wanted = merge(described.detection if described else None, given, where)
-        head = fit(wanted, input_size(described, options.size, where), port, where)
-        return {"detections": detections_port(options.max_detections, wanted.labels, head)}
+        sizes = sizes_of(each, options.size, where)
+        heads = [fit(wanted, size, one.port, where) for size, one in zip(sizes, each, strict=True)]
+        return {"detections": detections_port(options.max_detections, wanted.labels, heads)}
 
     def open(self) -> None:
         """Import OpenCV and make the decoder."""
@@ -136,22 +139,24 @@ class DetectionPostprocess(Stage):
 
         cv2.setNumThreads(self.context.threads)
         attributes = self.context.outputs["detections"].attributes
-        self._head = msgspec.convert(attributes["head"], Head)
-        self._decoder = DECODERS[self._head.family](self._head, self.settings.threshold)
+        self._heads = msgspec.convert(attributes["heads"], list[Head])
+        self._head = self._heads[0]
+        self._decoders = self._make_decoders(self.settings.threshold)
         self._suppress, self._blend = suppress, blend
         arriving = self.context.inputs["raw"].tensors
         named = self._head.tensors
         self._dequantiser = Dequantiser({name: arriving[name] for name in named.values()})
         scores = [name for role, name in named.items() if role in SCORES]
         warn_of_coarse_scores(scores, arriving, self.context.place, self.context.log)
-        width, height = self._head.width * _SANE, self._head.height * _SANE
+        width = max(head.width for head in self._heads) * _SANE
+        height = max(head.height for head in self._heads) * _SANE
         self._sane = np.array((width, height, width, height))
         self._has_warned = False
 
     def change(self, options: DetectionOptions) -> None:
         """Take another threshold over, which the decoder knows, too."""
         super().change(options)
-        self._decoder = DECODERS[self._head.family](self._head, options.threshold)
+        self._decoders = self._make_decoders(options.threshold)
 
     def process(self, inputs: Inputs, outputs: Outputs) -> None:
         """Write the detections of one frame, best first."""
@@ -159,7 +164,8 @@ class DetectionPostprocess(Stage):
         header = sample.header
         with np.errstate(all="ignore"):  # a model may give anything; what is no number is dropped
             tensors = self._dequantiser.floats(sample.tensors)
-            found = self._sort_out(self._decoder.decode(tensors))
+            decoder = self._decoders.of(header)
+            found = self._sort_out(decoder.decode(tensors), decoder.overlaps)
         boxes = map_boxes(found.boxes, header.transform)
         boxes = clip_boxes(boxes, header.width, header.height).astype(np.float32)
         inside = np.flatnonzero((boxes[:, 2:] > boxes[:, :2]).all(1))
@@ -174,7 +180,12 @@ class DetectionPostprocess(Stage):
             loan.tensor("landmarks", points.shape)[...] = points
         loan.set_header(header._replace(transform=IDENTITY))
 
-    def _sort_out(self, found: Candidates) -> Candidates:
+    def _make_decoders(self, threshold: float) -> BySize[Decoder]:
+        heads, make = self._heads, DECODERS[self._head.family]
+        sizes = [(head.width, head.height) for head in heads]
+        return BySize(sizes, [make(head, threshold) for head in heads])
+
+    def _sort_out(self, found: Candidates, overlaps: Overlaps) -> Candidates:
         """Return the best detections: whole boxes of known classes, one for each object."""
         boxes = np.minimum(np.maximum(found.boxes, -self._sane), self._sane)
         classes = found.classes.astype(np.int32) - np.int32(self._head.class_offset)
@@ -188,15 +199,15 @@ class DetectionPostprocess(Stage):
             points = np.minimum(np.maximum(points, -self._sane[:2]), self._sane[:2])
             good &= ~np.isnan(points).any((1, 2))
         found = Candidates(boxes, found.scores, classes, points)
-        return self._one_each(found if good.all() else found.take(good))
+        return self._one_each(found if good.all() else found.take(good), overlaps)
 
-    def _one_each(self, found: Candidates) -> Candidates:
+    def _one_each(self, found: Candidates, overlaps: Overlaps) -> Candidates:
         """Return the best ones, of which no two show the same object."""
         settings, most = self.settings, self.settings.max_detections
-        if self._decoder.overlaps == "none":
+        if overlaps == "none":
             return found.take(np.argsort(-found.scores, kind="stable")[:most])
         classes = np.zeros_like(found.classes) if settings.agnostic else found.classes
-        if self._decoder.overlaps == "blend":
+        if overlaps == "blend":
             return self._blend(found, classes, settings.iou, most)
         kept = self._suppress(found.boxes, found.scores, classes, settings.iou)
         return found.take(kept[:most])
@@ -211,15 +222,16 @@ class DetectionPostprocess(Stage):
         )
 
 
-def detections_port(most: int, labels: tuple[str, ...], head: Head) -> PortSpec:
-    """Return a port of up to ``most`` detections a frame."""
+def detections_port(most: int, labels: tuple[str, ...], heads: Sequence[Head]) -> PortSpec:
+    """Return a port of up to ``most`` detections a frame, from a head for each size of input."""
+    landmarks = heads[0].landmarks
     tensors = {
         "boxes": TensorSpec("f32", (most, 4)),
         "scores": TensorSpec("f32", (most,)),
         "classes": TensorSpec("i32", (most,)),
     }
-    attributes = {"labels": list(labels), "head": msgspec.to_builtins(head)}
-    if head.landmarks:
-        tensors["landmarks"] = TensorSpec("f32", (most, len(head.landmarks), 2))
-        attributes["landmarks"] = list(head.landmarks)
+    attributes = {"labels": list(labels), "heads": msgspec.to_builtins(heads)}
+    if landmarks:
+        tensors["landmarks"] = TensorSpec("f32", (most, len(landmarks), 2))
+        attributes["landmarks"] = list(landmarks)
     return PortSpec("detections", tensors, attributes=attributes)

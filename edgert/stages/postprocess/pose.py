@@ -13,7 +13,8 @@ from edgert.errors import ModelError, UserError
 from edgert.models.describe import PoseHead
 from edgert.stages.base import Inputs, Outputs, PlanContext, Ports, Stage, StageOptions
 from edgert.stages.geometry import map_points
-from edgert.stages.postprocess.described import choose_tensors, describe, input_size, read_names
+from edgert.stages.postprocess.described import choose_tensors, read_names
+from edgert.stages.postprocess.sizes import BySize, in_each_size, sizes_of
 from edgert.tensor import IDENTITY, PortSpec, TensorSpec
 from edgert.transport.address import Array
 
@@ -77,13 +78,15 @@ class PosePostprocess(Stage):
     def plan(cls, options: PoseOptions, inputs: Ports, context: PlanContext) -> dict[str, PortSpec]:
         """Say how many points there are, and put into attributes how they are found."""
         port, where = inputs["raw"], f"{context.place}, input 'raw'"
-        described = describe(options.model, port, context)
+        each = in_each_size(options.model, port, context)
+        described = each[0].model
         head = _head(described.pose if described else None, options, port, context)
-        _check_shape(head, port.tensors[head.tensors["keypoints"]], where)
+        for one in each:
+            _check_shape(head, one.port.tensors[head.tensors["keypoints"]], where)
         attributes = {
             "keypoints": list(head.keypoints),
             "head": msgspec.to_builtins(head),
-            "size": input_size(described, options.size, where),
+            "sizes": sizes_of(each, options.size, where),
         }
         tensors = {
             "keypoints": TensorSpec("f32", (1, len(head.keypoints), 3)),
@@ -95,14 +98,14 @@ class PosePostprocess(Stage):
         """Choose how the model is read."""
         attributes = self.context.outputs["poses"].attributes
         head = msgspec.convert(attributes["head"], PoseHead)
-        width, height = attributes["size"]
-        self._read = READERS[head.family](head, width, height)
+        sizes, make = attributes["sizes"], READERS[head.family]
+        self._readers = BySize(sizes, [make(head, width, height) for width, height in sizes])
 
     def process(self, inputs: Inputs, outputs: Outputs) -> None:
         """Write the pose of one frame, or none."""
         sample, loan = inputs["raw"], outputs["poses"]
         header = sample.header
-        person = self._read(sample.tensors)
+        person = self._readers.of(header)(sample.tensors)
         # What is no number is no point, and NaN reaches no threshold.
         is_there = person.score >= self.settings.threshold and np.isfinite(person.points).all()
         count = int(is_there)

@@ -15,7 +15,8 @@ from edgert.errors import FrameLostError, ModelError, UserError
 from edgert.models.describe import SegmentationHead
 from edgert.stages.base import Inputs, Outputs, PlanContext, Ports, Stage, StageOptions
 from edgert.stages.geometry import Affine, compose, inverse, map_point
-from edgert.stages.postprocess.described import choose_tensors, describe, input_size, read_names
+from edgert.stages.postprocess.described import choose_tensors, read_names
+from edgert.stages.postprocess.sizes import BySize, in_each_size, sizes_of
 from edgert.tensor import PortSpec, TensorSpec
 from edgert.transport.address import Array
 
@@ -96,33 +97,44 @@ class SegmentationPostprocess(Stage):
     ) -> dict[str, PortSpec]:
         """Say how large the mask is, and put into attributes how it is found."""
         port, where = inputs["raw"], f"{context.place}, input 'raw'"
-        described = describe(options.model, port, context)
+        each = in_each_size(options.model, port, context)
+        described = each[0].model
         head = _head(described.segmentation if described else None, options, port, context)
-        size = input_size(described, options.size, where)
-        layout = lay_out(head, port.tensors[head.tensors["mask"]], size, where)
-        attributes = {"labels": list(head.labels), "layout": msgspec.to_builtins(layout)}
-        tensors = {"mask": TensorSpec("u8", layout.size)}
+        name, sizes = head.tensors["mask"], sizes_of(each, options.size, where)
+        layouts = [
+            lay_out(head, one.port.tensors[name], size, where)
+            for size, one in zip(sizes, each, strict=True)
+        ]
+        attributes = {
+            "labels": list(head.labels),
+            "sizes": sizes,
+            "layouts": msgspec.to_builtins(layouts),
+        }
+        tensors = {"mask": TensorSpec("u8", layouts[0].size)}
         return {"segmentation": PortSpec("segmentation", tensors, attributes=attributes)}
 
     def open(self) -> None:
         """Get ready to read the output."""
         attributes = self.context.outputs["segmentation"].attributes
-        self._layout = msgspec.convert(attributes["layout"], Layout)
+        layouts = msgspec.convert(attributes["layouts"], list[Layout])
+        self._layouts = BySize(attributes["sizes"], layouts)
         self._has_warned = False
 
     def process(self, inputs: Inputs, outputs: Outputs) -> None:
         """Write the mask of one frame."""
         sample, loan = inputs["raw"], outputs["segmentation"]
-        header, layout = sample.header, self._layout
+        header = sample.header
+        layout = self._layouts.of(header)
         to_source = compose(header.transform, (layout.scale[0], 0, 0, 0, layout.scale[1], 0))
         left, top, right, bottom = window_of(to_source, (header.width, header.height), layout.size)
         window = (slice(top, bottom), slice(left, right))
         mask = loan.tensor("mask", (bottom - top, right - left))
-        self._write(sample.tensors[layout.tensor].reshape(layout.shape), window, mask)
+        self._write(sample.tensors[layout.tensor].reshape(layout.shape), layout, window, mask)
         loan.set_header(header._replace(transform=compose(to_source, (1, 0, left, 0, 1, top))))
 
-    def _write(self, found: Array, window: tuple[slice, slice], mask: Array) -> None:
-        layout = self._layout
+    def _write(
+        self, found: Array, layout: Layout, window: tuple[slice, slice], mask: Array
+    ) -> None:
         if layout.family == "probability":
             np.greater_equal(found[window], self.settings.threshold, out=mask, casting="unsafe")
             return
@@ -135,9 +147,9 @@ class SegmentationPostprocess(Stage):
         strange = (part < 0) | (part >= layout.classes)
         if strange.any():
             mask[strange] = 0
-            self._warn(part[strange])
+            self._warn(part[strange], layout.classes)
 
-    def _warn(self, unknown: Array) -> None:
+    def _warn(self, unknown: Array, classes: int) -> None:
         if not self._has_warned:
             self._has_warned = True
             self.context.log.warning(
@@ -145,7 +157,7 @@ class SegmentationPostprocess(Stage):
                 "background",
                 self.context.place,
                 unknown[0],
-                self._layout.classes,
+                classes,
             )
 
 

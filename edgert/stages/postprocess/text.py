@@ -17,6 +17,7 @@ from edgert.stages.base import Inputs, Outputs, PlanContext, Ports, Stage, Stage
 from edgert.stages.item_session import most_items
 from edgert.stages.postprocess.described import choose_tensors, describe, read_lines
 from edgert.stages.preprocess.crops import CORNERS, LEFT_OUT
+from edgert.stages.shape_ranges import refuse_ranges
 from edgert.tensor import PortSpec, TensorSpec
 from edgert.transport.address import Array
 
@@ -62,6 +63,7 @@ class TextPostprocess(Stage):
     def plan(cls, options: TextOptions, inputs: Ports, context: PlanContext) -> dict[str, PortSpec]:
         """Say how many lines of how many characters there may be."""
         port, where = inputs["raw"], f"{context.place}, input 'raw'"
+        refuse_ranges(port, context.place)
         described = describe(options.model, port, context)
         known = described.text if described else None
         if known is None and options.family is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
@@ -12,8 +12,9 @@ from pydantic import Field
 from edgert.errors import ModelError, UserError
 from edgert.models.describe import LinesHead
 from edgert.stages.base import Inputs, Outputs, PlanContext, Ports, Stage, StageOptions
-from edgert.stages.geometry import compose, map_points
-from edgert.stages.postprocess.described import choose_tensors, describe, input_size
+from edgert.stages.geometry import Affine, compose, map_points
+from edgert.stages.postprocess.described import choose_tensors
+from edgert.stages.postprocess.sizes import BySize, in_each_size, sizes_of
 from edgert.tensor import IDENTITY, PortSpec, TensorSpec
 from edgert.transport.address import Array
 
@@ -65,7 +66,8 @@ class TextLinesPostprocess(Stage):
     ) -> dict[str, PortSpec]:
         """Say how many lines there may be, and put into attributes where they are found."""
         port, where = inputs["raw"], f"{context.place}, input 'raw'"
-        described = describe(options.model, port, context)
+        each = in_each_size(options.model, port, context)
+        described = each[0].model
         known = described.lines if described else None
         if known is None and options.family is None:
             fault = "nothing is known of how the model's outputs become lines of text"
@@ -74,13 +76,12 @@ class TextLinesPostprocess(Stage):
             known.tensors if known else {}, options.tensors, ("probability",), port, where
         )
         head = LinesHead(options.family or (known.family if known else ""), tensors)
-        size = input_size(described, options.size, where)
-        shape = _map_shape(head, port.tensors[tensors["probability"]], where)
+        name = tensors["probability"]
         attributes = {
             "labels": [LABEL],
             "head": msgspec.to_builtins(head),
-            "shape": shape,
-            "scale": (size[0] / shape[1], size[1] / shape[0]),
+            "sizes": sizes_of(each, options.size, where),
+            "shapes": [_map_shape(name, one.port.tensors[name], where) for one in each],
         }
         return {"detections": lines_port(options.max_lines, attributes)}
 
@@ -93,20 +94,20 @@ class TextLinesPostprocess(Stage):
         cv2.setNumThreads(self.context.threads)
         attributes = self.context.outputs["detections"].attributes
         self._tensor = attributes["head"]["tensors"]["probability"]
-        self._shape = tuple(attributes["shape"])
-        scale_x, scale_y = attributes["scale"]
-        self._to_input = (scale_x, 0.0, 0.0, 0.0, scale_y, 0.0)
+        sizes, shapes = attributes["sizes"], attributes["shapes"]
+        self._maps = BySize(sizes, list(map(_map_of, sizes, shapes)))
         self._find = find_lines
 
     def process(self, inputs: Inputs, outputs: Outputs) -> None:
         """Write the lines of one frame."""
         sample, loan, settings = inputs["raw"], outputs["detections"], self.settings
         header = sample.header
-        probability = sample.tensors[self._tensor].reshape(self._shape)
+        shape, to_input = self._maps.of(header)
+        probability = sample.tensors[self._tensor].reshape(shape)
         found = self._find(
             probability, settings.pixel_threshold, settings.threshold, settings.unclip
         )
-        corners = map_points(found.corners, compose(header.transform, self._to_input))
+        corners = map_points(found.corners, compose(header.transform, to_input))
         corners = corners.clip(0, (header.width, header.height)).astype(np.float32)
         inside = (np.ptp(corners, axis=1) >= 1).all(1).nonzero()[0]
         best = inside[np.argsort(-found.scores[inside], kind="stable")][: settings.max_lines]
@@ -148,7 +149,12 @@ def reading_order(corners: Array) -> list[int]:
     return [line for row in rows for line in sorted(row, key=left.__getitem__)]
 
 
-def _map_shape(head: LinesHead, spec: TensorSpec, where: str) -> tuple[int, int]:
+def _map_of(size: Sequence[int], shape: Sequence[int]) -> tuple[tuple[int, ...], Affine]:
+    """Return height and width of the map, and the way from its pixels to those of the input."""
+    return tuple(shape), (size[0] / shape[1], 0.0, 0.0, 0.0, size[1] / shape[0], 0.0)
+
+
+def _map_shape(name: str, spec: TensorSpec, where: str) -> tuple[int, int]:
     """Return height and width of the map.
 
     Raises:
@@ -156,7 +162,6 @@ def _map_shape(head: LinesHead, spec: TensorSpec, where: str) -> tuple[int, int]
     """
     shape = tuple(size or 0 for size in spec.shape)
     if spec.dtype != "f32" or len(shape) < 2 or any(size != 1 for size in shape[:-2]):
-        name = head.tensors["probability"]
         fault = f"output {name!r} is {spec}, and a map f32[1,1,H,W] is needed"
         raise ModelError(where, fault, "Give the right `tensors:`")
     return shape[-2], shape[-1]

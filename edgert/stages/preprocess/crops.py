@@ -13,7 +13,12 @@ from edgert.models.describe import ImageInput
 from edgert.stages.base import Inputs, Outputs, PlanContext, Ports, StageOptions
 from edgert.stages.geometry import inverse, map_points
 from edgert.stages.item_session import ITEMS
-from edgert.stages.preprocess.image import ImagePreprocess, ImagePreprocessOptions, input_port
+from edgert.stages.preprocess.image import (
+    SIZES,
+    ImagePreprocess,
+    ImagePreprocessOptions,
+    input_port,
+)
 from edgert.tensor import IDENTITY, PortSpec, TensorSpec
 from edgert.transport.address import Array, address_of
 from edgert.transport.slot import Sample
@@ -63,6 +68,10 @@ class CropsPreprocess(ImagePreprocess):
             raise UserError(f"{context.place}, interpolation", fault, "Leave it out")
         found = inputs["detections"]
         item = input_port(options, inputs["image"], context)
+        if SIZES in item.attributes:
+            fault = "the model takes pictures of several sizes, and crops are all of one"
+            mend = "Give one size for each dimension in 'shape' of the stage that runs the model"
+            raise UserError(f"{context.place}, for", fault, mend)
         most = min(options.max_crops, found.tensors["boxes"].shape[0] or 0)
         tensors = {name: _many(spec, most) for name, spec in item.tensors.items()}
         attributes = {**item.attributes, ITEMS: most}

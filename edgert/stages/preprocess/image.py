@@ -28,6 +28,7 @@ from edgert.stages.preprocess.target import Target, find_model, resolve
 from edgert.tensor import PIXEL_FORMATS, PortSpec, TensorSpec
 
 PLANES = frozenset(plane for planes in PIXEL_FORMATS.values() for plane in planes)
+SIZES = "sizes"  # attribute of the port: width and height of each input, where there are several
 Pixels = Annotated[int, Field(ge=1, le=16384)]
 
 
@@ -107,7 +108,11 @@ class ImagePreprocessOptions(StageOptions):
 
 
 class ImagePreprocess(Stage):
-    """Scale a picture into a model's input, with the colours, layout and values it wants."""
+    """Scale a picture into a model's input, with the colours, layout and values it wants.
+
+    Where the model is prepared for several sizes, each picture is written in the one that suits it
+    best: those with the least border first, of them the smallest that need not shrink it.
+    """
 
     inputs: ClassVar[Mapping[str, str]] = {"image": "image"}
     outputs: ClassVar[Mapping[str, str]] = {"tensor": "tensors"}
@@ -126,7 +131,8 @@ class ImagePreprocess(Stage):
         """Import OpenCV and make the writer."""
         import cv2
 
-        from edgert.stages.preprocess.convert import InputWriter, resizing
+        from edgert.stages.preprocess.convert import InputWriter
+        from edgert.stages.preprocess.paint import resizing
 
         cv2.setNumThreads(self.context.threads)
         port = self.context.outputs["tensor"]
@@ -136,6 +142,7 @@ class ImagePreprocess(Stage):
             port.tensors[image.tensor],
             resizing(self.settings.interpolation),
             scale_up=self.settings.scale_up,
+            sizes=[(width, height) for width, height in port.attributes.get(SIZES, ())],
         )
 
     def process(self, inputs: Inputs, outputs: Outputs) -> None:
@@ -144,7 +151,10 @@ class ImagePreprocess(Stage):
         header = sample.header
         placed = self._writer.write(sample.tensors, header, loan)
         to_source = compose(header.transform, placed.to_source)
-        loan.set_header(header._replace(transform=to_source))
+        width, height = placed.target
+        loan.set_header(
+            header._replace(transform=to_source, input_width=width, input_height=height)
+        )
 
 
 def input_port(options: ImagePreprocessOptions, image: PortSpec, context: PlanContext) -> PortSpec:
@@ -153,12 +163,12 @@ def input_port(options: ImagePreprocessOptions, image: PortSpec, context: PlanCo
     Raises:
         UserError: The model's input is not known, or what arrives as ``image`` is no picture.
     """
-    described, model = find_model(options.feeds, options.model, context)
-    target = resolve(described, model, options.overrides(), context.place)
+    fed = find_model(options.feeds, options.model, context)
+    target = resolve(fed, options.overrides(), context.place)
     _check_planes(image, target.name, context.place)
     if options.convert == "in-model" and _converts(options.feeds, target.spec, context):
         return _bytes_port(target)
-    attributes = {"image": msgspec.to_builtins(target.image)}
+    attributes = {"image": msgspec.to_builtins(target.image), **_sizes(target)}
     return PortSpec("tensors", {target.image.tensor: target.spec}, attributes=attributes)
 
 
@@ -170,9 +180,14 @@ def _bytes_port(target: Target) -> PortSpec:
     attributes = {
         "image": msgspec.to_builtins(levels),
         BYTE_INPUTS: {image.tensor: msgspec.to_builtins(conversion)},
+        **_sizes(target),
     }
     tensors = {image.tensor: TensorSpec("u8", target.spec.shape)}
     return PortSpec("tensors", tensors, attributes=attributes)
+
+
+def _sizes(target: Target) -> dict[str, Any]:
+    return {SIZES: msgspec.to_builtins(target.sizes)} if target.sizes else {}
 
 
 def _converts(stage: str | None, spec: TensorSpec, context: PlanContext) -> bool:

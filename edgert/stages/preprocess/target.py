@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -11,14 +11,29 @@ from edgert.errors import Fault, ModelError, PipelineError, UserError
 from edgert.models.describe import ImageInput, ModelDescription
 from edgert.pipeline.near import choices
 from edgert.stages.base import PlanContext
+from edgert.stages.geometry import Size
 from edgert.stages.preprocess.colour import CHANNELS, exact_values
 from edgert.stages.preprocess.geometry import RESIZES
-from edgert.stages.shape_ranges import refuse_ranges_asked
+from edgert.stages.shape_ranges import Asked, choices_of, largest
 from edgert.tensor import TensorSpec
 
 DTYPES = ("u8", "i8", "f16", "f32")
 _LIMITS = {"u8": (0, 255), "i8": (-128, 127)}
 _MUST_BE_GIVEN = ("resize", "colour", "scale")
+
+
+class Fed(msgspec.Struct, frozen=True):
+    """A model that is fed.
+
+    Attributes:
+        model: The model, in the largest of its shapes.
+        name: How errors call it.
+        asked: The shapes that its stage prepares for.
+    """
+
+    model: ModelDescription
+    name: str
+    asked: Asked = {}
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -27,24 +42,24 @@ class Target(msgspec.Struct, frozen=True):
     Attributes:
         name: How errors call it: ``the input 'images' of model 'yolox-nano'``.
         image: How the picture becomes the input.
-        spec: Element type and shape, every size known.
+        spec: Element type and shape, every size known: the largest one.
+        sizes: Width and height of each size that it may have, where it has several.
     """
 
     name: str
     image: ImageInput
     spec: TensorSpec
+    sizes: tuple[Size, ...] = ()
 
 
-def find_model(
-    stage: str | None, model: str | None, context: PlanContext
-) -> tuple[ModelDescription, str]:
-    """Return the model that is fed, and how errors name it.
+def find_model(stage: str | None, model: str | None, context: PlanContext) -> Fed:
+    """Return the model that is fed.
 
     Raises:
         UserError: There is no such stage, or it runs no model, or the model cannot be described.
     """
     if stage is None:
-        return context.models.describe(model or "", {}), f"model {model!r}"
+        return Fed(context.models.describe(model or "", {}), f"model {model!r}")
     if stage not in context.stages:
         mend = choices(stage, context.stages, "The file's stages")
         raise UserError(f"{context.place}, for", f"there is no stage {stage!r}", mend)
@@ -54,40 +69,39 @@ def find_model(
         mend = "Name the stage that runs the model, or give `model:` instead of `for:`"
         raise UserError(f"{context.place}, for", f"stage {stage!r} runs no model", mend)
     shape = getattr(options, "shape", None) or {}
-    name = f"model {fed!r} of stage {stage!r}"
-    refuse_ranges_asked(shape, name, f"{context.place}, for")
-    return context.models.describe(fed, shape), name
+    described = context.models.describe(fed, largest(shape))
+    return Fed(described, f"model {fed!r} of stage {stage!r}", shape)
 
 
-def resolve(
-    described: ModelDescription, model: str, given: Mapping[str, Any], where: str
-) -> Target:
+def resolve(fed: Fed, given: Mapping[str, Any], where: str) -> Target:
     """Return what the model wants, where ``given`` goes before the model's own metadata.
 
     Args:
-        described: The model.
-        model: How errors name it.
+        fed: The model.
         given: The options that were given: fields of ``ImageInput``, ``size`` and ``dtype``.
         where: The place of errors.
 
     Raises:
         UserError: Something is neither known nor given, or does not fit the model's input.
     """
-    tensor = _choose_tensor(described, model, given.get("tensor"), where)
-    name = f"the input {tensor!r} of {model}"
+    described = fed.model
+    tensor = _choose_tensor(described, fed.name, given.get("tensor"), where)
+    name = f"the input {tensor!r} of {fed.name}"
     spec = described.inputs[tensor]
     known = described.image if described.image and described.image.tensor == tensor else None
     fields = _merge(known, given, name, where)
     layout = fields.setdefault("layout", _layout_of(spec, name, where))
     image = _quantised(ImageInput(tensor=tensor, **fields), spec)
     filled = _fill(spec, layout, given.get("size"), tensor, name, where)
+    choices = choices_of(fed.asked, tensor)
     faults = [
+        *_choice_faults(layout, choices, given, name),
         *_shape_faults(image, filled, given, name),
         *_value_faults(image, spec, name),
     ]
     if faults:
         raise PipelineError([Fault(where, fault, mend) for fault, mend in faults])
-    return Target(name, image, filled)
+    return Target(name, image, filled, _sizes_of(layout, choices))
 
 
 def _choose_tensor(described: ModelDescription, model: str, wanted: str | None, where: str) -> str:
@@ -167,6 +181,28 @@ def _fill(
         mend = f"Fix it at the stage that runs the model, such as `shape: {{{tensor}: {example}}}`"
         raise ModelError(where, f"{name} leaves its size open: {spec}", mend)
     return TensorSpec(spec.dtype, tuple(shape))
+
+
+def _sizes_of(layout: str, choices: Sequence[Sequence[int]]) -> tuple[Size, ...]:
+    """Return every size of picture, the largest first; nothing where there is only one."""
+    if all(len(sizes) == 1 for sizes in choices):
+        return ()
+    heights, widths = choices[2:] if layout == "NCHW" else choices[1:3]
+    return tuple((width, height) for height in heights for width in widths)
+
+
+def _choice_faults(
+    layout: str, choices: Sequence[Sequence[int]], given: Mapping[str, Any], name: str
+) -> Iterator[tuple[str, str]]:
+    """Find what keeps a picture from being written in several sizes."""
+    sides = (2, 3) if layout == "NCHW" else (1, 2)
+    counts = [len(sizes) for sizes in choices]
+    for dimension, count in enumerate(counts):
+        if count > 1 and dimension not in sides:
+            fault = f"'shape' names {count} sizes for dimension {dimension} of {name}"
+            yield fault, "Only height and width of a picture may have several"
+    if "size" in given and max(counts, default=1) > 1:
+        yield f"`size:` is given, and 'shape' names several sizes of {name}", "Leave `size:` out"
 
 
 def _shape_faults(

@@ -44,8 +44,8 @@ def test_the_port_carries_boxes_and_how_they_are_found(context, raw) -> None:
         "classes": TensorSpec("i32", (7,)),
     }
     assert port.attributes["labels"] == list(LABELS)
-    assert port.attributes["head"]["width"] == 64
-    assert json.loads(json.dumps(port.attributes["head"])) == port.attributes["head"] | {
+    assert port.attributes["heads"][0]["width"] == 64
+    assert json.loads(json.dumps(port.attributes["heads"][0])) == port.attributes["heads"][0] | {
         "strides": [8, 16, 32],
         "landmarks": [],
     }
@@ -71,7 +71,7 @@ def test_the_yolo_layout_is_told_by_shape_and_labels(
     if layout is None:
         assert "labels fit in" in refusal(context(yolo(classes)), port)
         return
-    head = plan(context(yolo(classes)), port).attributes["head"]
+    head = plan(context(yolo(classes)), port).attributes["heads"][0]
     assert (head["layout"], head["has_objectness"]) == (layout, has_objectness)
 
 
@@ -80,14 +80,14 @@ def test_a_model_without_metadata_asks_for_exactly_what_is_missing(context, raw)
     assert "Give `family:`, `labels:`." in refusal(context(), port)
     assert "Give `labels:`." in refusal(context(), port, family="yolo")
     said = plan(context(), port, family="yolo", labels=LABELS)
-    assert said.attributes["head"]["tensors"] == {"predictions": "out"}
+    assert said.attributes["heads"][0]["tensors"] == {"predictions": "out"}
 
 
 def test_outputs_of_no_known_model_need_a_size(context) -> None:
     port = PortSpec("tensors", {"out": TensorSpec("f32", (1, 42, 8))})
     given = {"family": "yolox", "labels": LABELS}
     assert "Give `size: [width, height]`." in refusal(context(), port, **given)
-    head = plan(context(), port, **given, size=(64, 32)).attributes["head"]
+    head = plan(context(), port, **given, size=(64, 32)).attributes["heads"][0]
     assert (head["width"], head["height"], head["strides"]) == (64, 32, (8, 16, 32))
 
 
@@ -123,8 +123,8 @@ def test_quantised_predictions_are_refused(context, raw) -> None:
 
 def test_ssd_boxes_are_fractions_unless_it_is_said_otherwise(context, raw) -> None:
     port = raw(SSD_SHAPES)
-    assert plan(context(SSD), port).attributes["head"]["normalised"]
-    assert not plan(context(SSD), port, normalised=False).attributes["head"]["normalised"]
+    assert plan(context(SSD), port).attributes["heads"][0]["normalised"]
+    assert not plan(context(SSD), port, normalised=False).attributes["heads"][0]["normalised"]
 
 
 def test_labels_may_come_from_a_file(context, raw, tmp_path) -> None:

@@ -126,5 +126,5 @@ def test_options_go_before_the_models_metadata() -> None:
     options = PoseOptions(family="movenet", keypoints=("a", "b"), size=(10, 20))
     planned = PosePostprocess.plan(options, {"raw": port(out=(1, 6))}, context(BLAZEPOSE))["poses"]
     assert planned.attributes["keypoints"] == ["a", "b"]
-    assert planned.attributes["size"] == (10, 20)
+    assert planned.attributes["sizes"] == [(10, 20)]
     assert planned.tensors["keypoints"] == TensorSpec("f32", (1, 2, 3))

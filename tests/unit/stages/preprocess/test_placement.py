@@ -34,7 +34,7 @@ def test_each_kind_of_letterbox(source, centre, top_left) -> None:
 
 def test_small_pictures_stay_small_where_scaling_up_is_off() -> None:
     placed = place("letterbox-centre", (100, 50), (416, 416), scale_up=False)
-    assert placed == (158, 183, 100, 50, (1.0, 0.0, -158.0, 0.0, 1.0, -183.0))
+    assert placed == (158, 183, 100, 50, (416, 416), (1.0, 0.0, -158.0, 0.0, 1.0, -183.0))
 
 
 @pytest.mark.parametrize(
