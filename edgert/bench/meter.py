@@ -13,19 +13,17 @@ LEAST_FRAMES = 16
 
 
 class Alone(msgspec.Struct, frozen=True):
-    """What one stage alone came to.
+    """What was measured of one stage alone, or of the stages of one worker.
 
     Attributes:
         cpu_ms: CPU time of its process for a frame, in milliseconds; all threads.
-        fps: Frames/s, as fast as it could.
+        fps: Frames/s.
         frames: Frames that were measured.
-        copied_bytes: Bytes it copied beside its first writes.
     """
 
     cpu_ms: float
     fps: float
     frames: int
-    copied_bytes: int
 
 
 class Meter:
@@ -33,29 +31,32 @@ class Meter:
 
     Args:
         seconds: How long is measured; some frames at least, however long they take.
+
+    Attributes:
+        wants_more: Whether there is not enough yet.
     """
 
     def __init__(self, seconds: float) -> None:
+        self.wants_more = True
         self._seconds = seconds
         self._frames = 0
         self._warm_from_s = time.monotonic()
         self._is_warm = False
-        self._wall_s = 0.0
-        self._cpu_s = 0.0
+        self._wall_s = self._cpu_s = 0.0
         self._mark_wall_s = self._mark_cpu_s = 0.0
 
-    def count(self) -> bool:
-        """Count a frame that has ended; whether another one is wanted."""
+    def count(self) -> None:
+        """Count a frame that has ended."""
         self._frames += 1
         now_s = time.monotonic()
         if not self._is_warm:
             if self._frames >= WARM_UP_FRAMES and now_s - self._warm_from_s >= WARM_UP_S:
                 self._begin()
-            return True
-        if self._frames < LEAST_FRAMES or self._wall_s + now_s - self._mark_wall_s < self._seconds:
-            return True
-        self.pause()
-        return False
+        elif self._frames >= LEAST_FRAMES:
+            wall_s = self._wall_s + now_s - self._mark_wall_s
+            if wall_s >= self._seconds:
+                self.wants_more = False
+                self.pause()
 
     def pause(self) -> None:
         """Stop the clocks: what follows is no frame's."""
@@ -67,13 +68,12 @@ class Meter:
         self._mark_wall_s = time.monotonic()
         self._mark_cpu_s = time.process_time()
 
-    def result(self, copied_bytes: int) -> Alone:
-        """Return what was measured; after ``count`` has said that it is enough."""
+    def result(self) -> Alone:
+        """Return what was measured; once no more is wanted."""
         return Alone(
             cpu_ms=self._cpu_s * 1e3 / self._frames,
             fps=self._frames / self._wall_s,
             frames=self._frames,
-            copied_bytes=copied_bytes,
         )
 
     def _begin(self) -> None:

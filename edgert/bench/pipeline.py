@@ -19,7 +19,19 @@ What makes it honest:
 - A stage alone has the other cores idle beside it, in the whole they are busy: where cores share
   caches or their clock, that makes the ideal higher and the efficiency lower, never better.
 
-The efficiency of a pipeline that waits for an accelerator or a live source is low and rightly so:
+A stage in a loop is faster than the same stage that sleeps between frames, since whatever runs in
+between, or nothing, leaves caches and branch predictors cold. That is the price of the pace, and no
+runtime can spare it; so each worker is measured once more, at the pace of the whole:
+
+    efficiency at pace = frames/s of the whole / (cores / CPU seconds of the workers at their pace)
+
+Between ``efficiency`` and this one lies the price of the pace; between this one and 1 lies what
+tokens, polls, wake-ups and waiting cost, and caches that several cores share. Frames come evenly
+there, in the whole now and then several in a row: it may be a little more than 1. A worker's stages
+run one after the other, with one pause, as they do in the run. The bottleneck has no pauses in the
+run and none here.
+
+Both figures of a pipeline that waits for an accelerator or a live source are low and rightly so:
 the CPU is not what limits it. ``alone_fps`` shows a stage that is too slow on its own.
 """
 
@@ -29,20 +41,22 @@ import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from edgert import isolate
-from edgert.bench.figures import PipelineReport, report
+from edgert.bench.alone import Bench
+from edgert.bench.figures import PipelineReport, report, turns_of
 from edgert.bench.meter import Alone
-from edgert.bench.whole import run_whole
+from edgert.bench.record import Recording
+from edgert.bench.whole import Whole, run_whole
 from edgert.device import cgroup
 from edgert.plan.structs import Plan, StagePlan
 from edgert.stages.registry import Registry
 
 RECORD = "edgert.bench.record:record"
 MEASURE = "edgert.bench.alone:measure"
+MEASURE_AT_PACE = "edgert.bench.alone:measure_at_pace"
 _COMPILE_WITHIN_S = 600.0
 
 
@@ -70,7 +84,7 @@ class PipelineBench:
 
 
 def bench_pipeline(bench: PipelineBench) -> PipelineReport:
-    """Measure each stage alone, then the whole.
+    """Measure each stage alone, then the whole, then each worker alone at the pace of the whole.
 
     Raises:
         EdgertError: A stage could not be opened or failed, or the run did.
@@ -79,10 +93,12 @@ def bench_pipeline(bench: PipelineBench) -> PipelineReport:
         folder = Path(made)
         paths = sink_paths(bench.plan, folder)
         plan = with_paths(bench.plan, paths)
-        alone = _measure_all(bench, plan, folder)
+        given = Bench(plan, _record(bench, plan, folder), str(folder), bench.seconds)
+        alone = _measure_alone(bench, given)
         bench.note("the whole")
         whole = run_whole(_arguments(bench, paths), bench.variables, folder)
-    return report(plan, alone, whole, cgroup.cpu_quota())
+        paced = _measure_at_pace(bench, given, whole)
+    return report(plan, alone, whole, paced, cgroup.cpu_quota())
 
 
 def sink_paths(plan: Plan, folder: Path) -> dict[str, Path]:
@@ -115,22 +131,33 @@ def _suffix(stage: StagePlan) -> str:
     return Path(str(stage.settings.get("path", ""))).suffix or ".out"
 
 
-def _measure_all(bench: PipelineBench, plan: Plan, folder: Path) -> dict[str, Alone]:
-    plain: dict[str, Any] = msgspec.to_builtins(plan)
-    shared = {"plan": plain, "folder": str(folder)}
+def _record(bench: PipelineBench, plan: Plan, folder: Path) -> Recording:
     bench.note("recording frames")
-    recording = isolate.call(RECORD, shared, _COMPILE_WITHIN_S, "recording frames")
+    arguments = {"plan": plan, "folder": str(folder)}
+    found = isolate.call(RECORD, arguments, _COMPILE_WITHIN_S, "recording frames")
+    return msgspec.convert(found, Recording)
+
+
+def _measure_alone(bench: PipelineBench, given: Bench) -> dict[str, Alone]:
     alone = {}
-    for stage in plan.stages():
-        bench.note(f"stage '{stage.name}' alone")
-        found = isolate.call(
-            MEASURE,
-            {**shared, "stage": stage.name, "recording": recording, "seconds": bench.seconds},
-            _COMPILE_WITHIN_S + bench.seconds,
-            f"stage '{stage.name}'",
-        )
+    for stage in given.plan.stages():
+        place = f"stage '{stage.name}'"
+        bench.note(f"{place} alone")
+        arguments = {"bench": given, "stage": stage.name}
+        found = isolate.call(MEASURE, arguments, _COMPILE_WITHIN_S + bench.seconds, place)
         alone[stage.name] = msgspec.convert(found, Alone)
     return alone
+
+
+def _measure_at_pace(bench: PipelineBench, given: Bench, whole: Whole) -> dict[str, Alone]:
+    paced = {}
+    for turns in turns_of(given.plan, whole):
+        place = f"worker '{turns.worker}'"
+        bench.note(f"{place} alone at its pace")
+        arguments = {"bench": given, "shares": turns.shares, "interval_s": turns.interval_s}
+        found = isolate.call(MEASURE_AT_PACE, arguments, _COMPILE_WITHIN_S + bench.seconds, place)
+        paced[turns.worker] = msgspec.convert(found, Alone)
+    return paced
 
 
 def _arguments(bench: PipelineBench, paths: Mapping[str, Path]) -> list[str]:

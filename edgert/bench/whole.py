@@ -35,6 +35,7 @@ class Whole(msgspec.Struct, frozen=True):
     stages: dict[str, StageFigures]
     links: dict[str, dict[str, int]]
     latency_ms: dict[str, float | None] = {}
+    bottleneck: dict[str, str] = {}
 
 
 def run_whole(arguments: Sequence[str], variables: Mapping[str, str], folder: Path) -> Whole:

@@ -80,6 +80,11 @@ def pipeline(  # noqa: PLR0913  one parameter an option, as click has it
 ) -> None:
     """Measure each stage of FILE alone, then the whole, and compare.
 
+    Efficiency is the CPU time that frames cost in stages which never wait, as a share of what the
+    cores had. In a run most stages sleep until the next frame is there, and wake up with cold
+    caches: efficiency at pace compares with stages that do the same, alone. What lies between the
+    two is the price of the pace; from the second to 1 it is tokens, polls and waiting.
+
     Results go to a folder that is removed, not to the sinks' own files.
     """
     plan = plan_file(file, variables, settings, pull=True, line=StatusLine()).plan
@@ -180,19 +185,28 @@ def render_link(report: LinkReport) -> str:
 
 def render_pipeline(report: PipelineReport) -> str:
     """Return a report of a pipeline as text."""
-    rows = [
+    stages = [
         (name, cpu_ms, report.frames_per_result[name], report.alone_fps[name])
         for name, cpu_ms in report.cpu_ms_per_frame.items()
     ]
-    alone_ms = sum(cpu_ms * share for _, cpu_ms, share, _ in rows)
-    whole_ms = sum(report.whole_cpu_ms_per_frame.values())
+    columns = (
+        report.loop_cpu_ms_per_frame,
+        report.paced_cpu_ms_per_frame,
+        report.whole_cpu_ms_per_frame,
+    )
+    workers = [(name, *(column[name] for column in columns)) for name in columns[0]]
+    workers.append(("all", *(sum(column.values()) for column in columns)))
     return "\n".join(
         [
-            table(("stage alone", "CPU ms a frame", "frames a result", "frames/s"), rows),
+            table(("stage alone", "CPU ms a frame", "frames a result", "frames/s"), stages),
+            "",
+            table(("CPU ms a result", "in a loop", "at its pace", "in the whole"), workers),
             "",
             f"{report.pipeline}: {report.fps:.1f} frames/s of {report.ideal_fps:.1f} that "
             f"{report.cores:g} cores could do: efficiency {report.efficiency:.3f}",
-            f"CPU ms a result: {alone_ms:.2f} in the stages alone, {whole_ms:.2f} in the whole; "
+            f"and of {report.ideal_fps_at_pace:.1f} with the stages alone at this pace: "
+            f"efficiency at pace {report.efficiency_at_pace:.3f}",
+            f"bottleneck, without pauses at its pace: {report.bottleneck or 'none'}",
             f"{report.copied_bytes} bytes copied beside first writes",
         ]
     )

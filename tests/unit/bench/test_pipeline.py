@@ -139,8 +139,18 @@ def test_the_command_prints_the_schema(tmp_path: Path, edgert: Edgert) -> None:
     assert found["efficiency"] == pytest.approx(found["fps"] / found["ideal_fps"], rel=0.01)
     assert found["frames"] == {"read": 50, "processed": 50, "dropped": 0, "lost": 0}
     assert found["copied_bytes"] == 0
+    pace = found["fps"] / found["ideal_fps_at_pace"]
+    assert found["efficiency_at_pace"] == pytest.approx(pace, rel=0.01)
+    assert found["bottleneck"] in stages
+    for column in ("loop", "paced", "whole"):
+        assert list(found[f"{column}_cpu_ms_per_frame"]) == stages
     told = [line for line in done.stderr.splitlines() if line.startswith("bench: ")]
-    assert told[1:-1] == [f"bench: stage '{stage}' alone" for stage in stages]
+    assert told == [
+        "bench: recording frames",
+        *(f"bench: stage '{stage}' alone" for stage in stages),
+        "bench: the whole",
+        *(f"bench: worker '{stage}' alone at its pace" for stage in stages),
+    ]
 
 
 def test_what_the_user_can_mend_is_exit_code_2(tmp_path: Path, edgert: Edgert) -> None:
