@@ -60,7 +60,10 @@ def command(  # noqa: PLR0913  one parameter an option, as click has it
     log_level: str,
     log_format: str,
 ) -> None:
-    """Run the pipeline in FILE to its end, or until SIGTERM or Ctrl-C, which drain it."""
+    """Run the pipeline in FILE to its end, or until SIGTERM or Ctrl-C, which drain it.
+
+    A second signal kills what still runs, and ends with 1.
+    """
     if duration is not None and not math.isfinite(duration):
         raise click.BadParameter("it is not a number of seconds", param_hint="--duration")
     quiet = log_format == "json"

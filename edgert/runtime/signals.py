@@ -6,16 +6,21 @@ import contextlib
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 
 from edgert.processes import STOP_SIGNALS
+
+# `timeout` and `sudo` send a signal to their child and to its group: it gets each of them twice.
+SAME_S = 0.5
 
 
 class SignalWatch:
     """Notes SIGTERM, SIGINT and SIGHUP on an fd while it is open.
 
     SIGHUP asks a service to reload. On a terminal it says that this is gone: then it stops the run,
-    as it always did.
+    as it always did. Signals that come within half a second are one: the second one kills, and
+    must have been meant.
 
     Only the main thread may handle signals; elsewhere nothing is noted and the caller stops the run
     by other means.
@@ -25,6 +30,7 @@ class SignalWatch:
         self._read_fd, self._write_fd = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self.fd = self._read_fd
         self.count = 0
+        self._counted_s = -SAME_S
         self._reload = False
         self._stops = (*STOP_SIGNALS, signal.SIGHUP) if _has_terminal() else STOP_SIGNALS
 
@@ -46,12 +52,18 @@ class SignalWatch:
             self._close()
 
     def hear(self) -> int:
-        """Return how many signals have come since the start."""
+        """Return how often a stop was asked for since the start."""
         with contextlib.suppress(BlockingIOError):
             noted = os.read(self._read_fd, 64)
-            self.count += sum(number in self._stops for number in noted)
+            if any(number in self._stops for number in noted):
+                self._count(time.monotonic())
             self._reload |= signal.SIGHUP in noted and signal.SIGHUP not in self._stops
         return self.count
+
+    def _count(self, now_s: float) -> None:
+        if now_s - self._counted_s >= SAME_S:
+            self._counted_s = now_s
+            self.count += 1
 
     def take_reload(self) -> bool:
         """Return whether a reload was asked for since the last call."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import msgspec
@@ -146,10 +147,11 @@ def rate(plan: Plan, ledger: Ledger) -> float:
 
 
 def percentiles(counts: list[int], maximum_ns: int | None = None) -> Percentiles:
-    """Return percentiles of a histogram of the ledger."""
-    shares = [percentile_ms(counts, share) for share in (0.5, 0.95, 0.99)]
-    p50, p95, p99 = (None if value is None else round(value, 3) for value in shares)
+    """Return percentiles of a histogram of the ledger, none above the maximum."""
     maximum = None if maximum_ns is None else round(maximum_ns / 1e6, 3)
+    highest = math.inf if maximum is None else maximum  # a bucket's middle may lie above it
+    shares = [percentile_ms(counts, share) for share in (0.5, 0.95, 0.99)]
+    p50, p95, p99 = (None if one is None else min(round(one, 3), highest) for one in shares)
     return Percentiles(p50, p95, p99, maximum)
 
 

@@ -93,11 +93,12 @@ def _can_decode(stream: VideoStream) -> bool:
     return codec is not None
 
 
-def missing_bytes(path: str) -> int:
-    """Return by how many bytes a Matroska or AVI file is shorter than it says; 0 for others.
+def missing_bytes(path: str) -> int | None:
+    """Return by how many bytes a Matroska or AVI file is shorter than it says.
 
-    Matroska counts no frames, and FFmpeg shortens the duration of an AVI without its index: the
-    length is the only thing that tells of a cut.
+    None where it does not say so, as files of other kinds. Matroska counts no frames, and FFmpeg
+    shortens the duration of an AVI without its index: the length is the only thing that tells of
+    a cut.
     """
     with Path(path).open("rb") as file:
         magic = file.read(4)
@@ -106,27 +107,27 @@ def missing_bytes(path: str) -> int:
         elif magic == b"RIFF":
             end = _end_of_riff(file)
         else:
-            return 0
-        return max(0, end - os.fstat(file.fileno()).st_size)
+            return None
+        return None if end is None else max(0, end - os.fstat(file.fileno()).st_size)
 
 
-def _end_of_matroska(file: IO[bytes]) -> int:
+def _end_of_matroska(file: IO[bytes]) -> int | None:
     head = _element_size(file)
     file.seek(head or 0, os.SEEK_CUR)
     if file.read(4) != SEGMENT_ID:
-        return 0
+        return None
     size = _element_size(file)
-    return 0 if size is None else file.tell() + size  # without a size it was recorded live
+    return None if size is None else file.tell() + size  # without a size it was recorded live
 
 
-def _end_of_riff(file: IO[bytes]) -> int:
-    """Return where the last RIFF chunk ends; 0 where it was never closed and has no size."""
+def _end_of_riff(file: IO[bytes]) -> int | None:
+    """Return where the last RIFF chunk ends; None where it was never closed and has no size."""
     end = 0
     file.seek(0)
     while (head := file.read(8))[:4] == b"RIFF" and len(head) == RIFF_HEAD_BYTES:
         size = int.from_bytes(head[4:], "little")
         if size in UNKNOWN_RIFF_SIZES:
-            return 0
+            return None
         end = file.tell() + size
         file.seek(end + size % 2)  # a large AVI has several, one behind the other
     return end

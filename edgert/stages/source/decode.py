@@ -45,7 +45,7 @@ class VideoReader:
         self._packets: Iterator[VideoPacket] = self._container.demux(self._stream)
         self._ready: deque[VideoFrame] = deque()
         self._read = self._given = self._lost = self._discarded = 0
-        self._unseen = 0
+        self._unseen = self._unfound = 0
         self._broken_reads = 0
         self._end = 0
         self._has_ended = False
@@ -162,19 +162,26 @@ class VideoReader:
         stream = self._stream
         declared = stream.frames
         decoded = self._given + len(self._ready)
+        missing = missing_bytes(self._path)
         if not declared:
-            if missing := missing_bytes(self._path):
+            if missing:
                 self.ends_early = f"ends early: {decoded} frames, then {missing} bytes are missing"
             return
         self._unseen = max(0, self._read - self._discarded - decoded - self._lost)
         ends_at = (stream.start_time or 0) + (stream.duration or 0)
-        if self._read < declared and (self._end < ends_at or missing_bytes(self._path)):
+        is_short = self._read < declared and self._end < ends_at
+        if is_short and missing == 0:  # its length is right: they are spoilt, not cut off
+            self._unfound = declared - self._read
+        elif is_short or (self._read < declared and missing):
             self.ends_early = f"ends early: {decoded} of {declared} frames could be read"
 
     def _tell_unseen(self) -> None:
         if self._unseen:
             self._unseen -= 1
             raise FrameLostError("the decoder gave no picture for it")
+        if self._unfound:
+            self._unfound -= 1
+            raise FrameLostError("the file is damaged where it should be")
 
 
 class VideoDecoder:
