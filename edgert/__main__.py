@@ -6,13 +6,20 @@ import os
 import sys
 from pathlib import Path
 
+from edgert.processes import EXIT_INTERRUPTED, EXIT_TERMINATED, TerminatedError, hear_sigterm
+
 
 def main() -> None:
     """Run the command line."""
-    occupy_standard_numbers()
-    forget_current_folder()
-    from edgert.cli.main import run
-
+    try:
+        hear_sigterm()
+        occupy_standard_numbers()
+        forget_current_folder()
+        from edgert.cli.main import run
+    except TerminatedError:
+        sys.exit(EXIT_TERMINATED)
+    except KeyboardInterrupt:
+        sys.exit(EXIT_INTERRUPTED)
     run()
 
 

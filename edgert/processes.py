@@ -11,7 +11,22 @@ from collections.abc import Iterator
 _PR_SET_PDEATHSIG = 1
 _PR_SET_NAME = 15
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+EXIT_INTERRUPTED = 128 + signal.SIGINT  # as a shell says it
+EXIT_TERMINATED = 128 + signal.SIGTERM
 _libc = ctypes.CDLL(None, use_errno=True)
+
+
+class TerminatedError(KeyboardInterrupt):
+    """SIGTERM has come: whatever was begun is ended on the way out, as after Ctrl-C."""
+
+
+def hear_sigterm() -> None:
+    """Raise ``TerminatedError`` in the main thread when SIGTERM comes, so that nothing is left."""
+    signal.signal(signal.SIGTERM, _raise_terminated)
+
+
+def _raise_terminated(_signal: int, _frame: object) -> None:
+    raise TerminatedError
 
 
 def hear_of_parents_death(signal_number: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +27,6 @@ _AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.group()
 def command() -> None:
     """Measure links and pipelines on this machine, as quiet as it can be."""
-    # Ended by SIGTERM as by Ctrl-C: whatever was started is ended, and the folder removed.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 @command.command()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,8 +38,6 @@ def command() -> None:
 
     "edgert coverage --suite onnx --device D" is short for "edgert coverage run ...".
     """
-    # Ended by SIGTERM as by Ctrl-C: the children are ended, and the folder removed.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 command.add_command(merge, "merge")

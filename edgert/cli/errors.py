@@ -13,10 +13,10 @@ import click
 
 from edgert.cli.voice import say
 from edgert.errors import EXIT_BUG, EdgertError
+from edgert.processes import EXIT_INTERRUPTED, EXIT_TERMINATED, TerminatedError
 from edgert.redact import redact
 from edgert.version import __version__
 
-EXIT_INTERRUPTED = 130  # as a shell says it: 128 + SIGINT
 EXIT_BROKEN_PIPE = 141  # 128 + SIGPIPE
 
 
@@ -33,6 +33,9 @@ def tell(error: BaseException) -> int:
             error.show(shown)
             click.echo(redact(shown.getvalue()), err=True, nl=False)
             return error.exit_code
+        case TerminatedError():
+            say("ended by SIGTERM before it was done", logging.WARNING)
+            return EXIT_TERMINATED
         case KeyboardInterrupt() | click.Abort():
             return EXIT_INTERRUPTED
         case BrokenPipeError() if _nobody_reads_stdout():

@@ -1,6 +1,7 @@
 """The group ``edgert``: its commands are imported when they are asked for, and errors end here.
 
-done 0 | run failed 1 | the user can mend it, wrong usage 2 | a bug of ours 70 | Ctrl-C 130
+done 0 | run failed 1 | the user can mend it, wrong usage 2 | a bug of ours 70
+told to stop before it was done: Ctrl-C 130, SIGTERM 143
 """
 
 from __future__ import annotations

@@ -454,6 +454,23 @@ class Unplannable(Step):
         raise KeyError("colour")
 
 
+class InterruptedOptions(NumbersOptions):
+    signal: int = Field(description="What comes while it is planned.")
+
+
+class Interrupted(Numbers):
+    """Is planned when somebody ends the process."""
+
+    options = InterruptedOptions
+
+    @classmethod
+    def plan(
+        cls, options: NumbersOptions, inputs: Ports, context: PlanContext
+    ) -> dict[str, PortSpec]:
+        os.kill(os.getpid(), options.model_dump()["signal"])
+        return super().plan(options, inputs, context)
+
+
 class TensorsOptions(StageOptions):
     count: int = Field(100, description="How many.")
     shape: list[int] = Field(description="Shape of each.")

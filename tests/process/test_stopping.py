@@ -96,6 +96,16 @@ def test_a_signal_that_comes_twice_at_once_drains(tmp_path: Path) -> None:
     assert running.summary()["frames"]["lost"] == 0
 
 
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_stop_signal_before_it_runs(tmp_path: Path, number: signal.Signals, code: int) -> None:
+    stages = counting(tmp_path)
+    stages["src"] |= {"kind": "Interrupted", "signal": number}
+    file = write_pipeline(tmp_path, stages)
+    ended, _, err, summary = run(file)
+    assert (ended, summary) == (code, {})
+    assert "Traceback" not in err
+
+
 def test_a_second_signal_kills(tmp_path: Path) -> None:
     with started(write_pipeline(tmp_path, hanging(tmp_path))) as running:
         wait_for(lambda: written(tmp_path), "a first frame")

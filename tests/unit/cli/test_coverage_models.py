@@ -140,7 +140,7 @@ def test_ended_by_sigterm_it_leaves_nothing(tmp_path: Path) -> None:
         wait_for(lambda: any(tmp_path.glob("edgert-coverage-*")), "the folder of a run")
         started = descendants(process.pid)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(60) == 130
+        assert process.wait(60) == 143
         assert process.stderr is not None
         assert "Traceback" not in process.stderr.read()
     wait_for(lambda: all(map(is_gone, started)), "the end of every process")

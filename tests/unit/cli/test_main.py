@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from edgert.cli.main import COMMANDS, exit_code_of
 from edgert.version import __version__
+from tests.process.runs import wait_for
 
 HEAVY = {"numpy", "cv2", "yaml", "pydantic", "zmq", "msgspec", "rich", "openvino", "onnxruntime"}
 
@@ -45,6 +48,24 @@ def test_help_names_every_command(edgert):
     for name, (_, said) in COMMANDS.items():
         assert f"  {name} " in done.stdout
         assert said in done.stdout
+
+
+def hears(pid, number):
+    """Whether a process has a handler of its own for a signal."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("SigCgt:"):
+            return bool(int(line.split()[1], 16) & 1 << (number - 1))
+    return False
+
+
+def test_sigterm_ends_a_command_in_good_order():
+    command = [sys.executable, "-m", "edgert", "devices"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        wait_for(lambda: hears(process.pid, signal.SIGTERM), "its handler")
+        process.terminate()
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (143, b"")
+    assert b"Traceback" not in err
 
 
 @pytest.mark.parametrize("name", COMMANDS)
