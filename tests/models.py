@@ -52,6 +52,16 @@ def doubling(path: Path, shape: Shape = (2, 3), dtype: str = "f32") -> Path:
     return save(path, [node], [value("x", shape, dtype)], [value("y", shape, dtype)])
 
 
+def shifting(path: Path, factor: float, offset: float, shape: Shape = (2, 3)) -> Path:
+    """Y = factor * x + offset."""
+    nodes = [
+        helper.make_node("Mul", ["x", "factor"], ["scaled"]),
+        helper.make_node("Add", ["scaled", "offset"], ["y"]),
+    ]
+    weights = {"factor": np.array(factor, np.float32), "offset": np.array(offset, np.float32)}
+    return save(path, nodes, [value("x", shape)], [value("y", shape)], weights)
+
+
 def tripling(path: Path, shape: Shape = (2, 3), dtype: str = "f32") -> Path:
     """Y = x + x + x."""
     nodes = [helper.make_node("Sum", ["x", "x", "x"], ["y"])]

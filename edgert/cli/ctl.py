@@ -39,7 +39,7 @@ as_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSO
     type=click.FloatRange(min=0, min_open=True, max=3600),
     default=30.0,
     show_default=True,
-    help="Seconds to wait for the answer.",
+    help="Seconds to wait for a word of it.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
@@ -140,11 +140,14 @@ class _Run:
             UserError: No run of that name, or it refuses.
             RunError: It does not answer, or fails at it.
         """
+        from edgert.cli.progress import StatusLine
         from edgert.control.commands import ask
         from edgert.control.requests import Refused
         from edgert.errors import EXIT_USER, Fault, RunError, UserError
 
-        answer = ask(self._socket(), message, self._timeout_s)
+        line = StatusLine()
+        answer = ask(self._socket(), message, self._timeout_s, line.show)
+        line.clear()
         place = f"pipeline '{self._name}'"
         if answer is None:
             fault = f"has not answered within {self._timeout_s:g} s"
@@ -206,7 +209,15 @@ def render_status(status: dict[str, Any]) -> str:
     )
     sources = table(SOURCE_HEADERS, [_source(*each) for each in status["sources"].items()])
     stages = table(STAGE_HEADERS, [_stage(*each) for each in status["stages"].items()])
-    return "\n\n".join([head, stages, sources, *status["waits"]])
+    swaps = [_swap(*each) for each in status["swaps"].items()]
+    return "\n\n".join([head, stages, sources, *status["waits"], *swaps])
+
+
+def _swap(name: str, swap: dict[str, Any]) -> str:
+    how = swap["said"] or (
+        f"model {swap['model']!r} is tried: {swap['frames']} of {swap['of']} frames so far"
+    )
+    return f"stage '{name}', swap: {how}"
 
 
 def _stage(name: str, stage: dict[str, Any]) -> tuple[Any, ...]:

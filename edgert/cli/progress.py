@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from edgert.runtime.notify import Notifier
-from edgert.runtime.run import Progress
+if TYPE_CHECKING:
+    from edgert.runtime.notify import Notifier
+    from edgert.runtime.run import Progress
 
 _CLEAR = "\r\x1b[2K"
 

@@ -1,7 +1,7 @@
 """The socket on which a run takes commands: ROUTER at the run, DEALER at ``edgert ctl``, over ipc.
 
     client -> run: one frame, a message of ``ToRun`` in msgpack, at most MOST_BYTES
-    run -> client: one frame, a message of ``FromRun``
+    run -> client: one frame, a message of ``FromRun``; ``Underway`` any number of times before it
 
 Nobody who connects can hold the run up: what is too long ends its connection, what is not
 understood is refused, an answer that nobody takes is dropped.
@@ -10,6 +10,7 @@ understood is refused, an answer that nobody takes is dropped.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -17,7 +18,7 @@ import zmq
 
 from edgert.control.channel import receive_parts
 from edgert.control.messages import SaidFault
-from edgert.control.requests import FromRun, Refused, ToRun
+from edgert.control.requests import FromRun, Refused, ToRun, Underway
 from edgert.errors import EXIT_USER
 
 MOST_BYTES = 1 << 16
@@ -76,17 +77,31 @@ class CommandServer:
         self._context.term()
 
 
-def ask(path: Path, message: ToRun, timeout_s: float) -> FromRun | None:
+def say_nothing(said: str) -> None:
+    """Who does not want to know how far something has come."""
+
+
+def ask(
+    path: Path, message: ToRun, timeout_s: float, on_news: Callable[[str], None] = say_nothing
+) -> FromRun | None:
     """Send a command to the run that listens there, and return its answer.
 
+    Args:
+        path: Its socket.
+        message: The command.
+        timeout_s: How long to wait for a word of it; as long again after each.
+        on_news: Told how far it has come, where it takes a while.
+
     Returns:
-        The answer; None where there is none within ``timeout_s``.
+        The answer; None where there is no word within ``timeout_s``.
     """
     with zmq.Context(io_threads=1) as context, context.socket(zmq.DEALER) as socket:
         socket.setsockopt(zmq.LINGER, 0)
         socket.connect(f"ipc://{path}")
         socket.send(_encode(message))
-        if not socket.poll(round(timeout_s * 1000), zmq.POLLIN):
-            return None
-        answer: FromRun = msgspec.msgpack.decode(socket.recv(), type=FromRun)
-        return answer
+        while socket.poll(round(timeout_s * 1000), zmq.POLLIN):
+            answer: FromRun = msgspec.msgpack.decode(socket.recv(), type=FromRun)
+            if not isinstance(answer, Underway):
+                return answer
+            on_news(answer.said)
+        return None

@@ -41,7 +41,45 @@ class Change(msgspec.Struct, tag="change", frozen=True):
     settings: dict[str, Any]
 
 
-ToWorker = Start | Stop | Go | LogLevel | Leave | Change
+class Lend(msgspec.Struct, tag="lend", frozen=True):
+    """Infer the next frame of a stage alone, leave a copy of it, and hold the others back a moment.
+
+    Attributes:
+        worker: The worker that is told.
+        stage: The stage.
+        file: Where the copy goes (``runtime/specimen.py``).
+        patience: How long to hold the others back, in times that the frame took.
+    """
+
+    worker: str
+    stage: str
+    file: str
+    patience: float
+
+
+class Resume(msgspec.Struct, tag="resume", frozen=True):
+    """Hold the frames of a stage back no longer, and lend none.
+
+    Attributes:
+        stage: The stage.
+    """
+
+    stage: str
+
+
+class TryFrame(msgspec.Struct, tag="try-frame", frozen=True):
+    """To an heir that is warm: infer the frame that was lent.
+
+    Attributes:
+        stage: The stage.
+        file: Where it is.
+    """
+
+    stage: str
+    file: str
+
+
+ToWorker = Start | Stop | Go | LogLevel | Leave | Change | Lend | Resume | TryFrame
 
 
 class Ready(msgspec.Struct, tag="ready", frozen=True):
@@ -84,6 +122,50 @@ class Left(msgspec.Struct, tag="left", frozen=True):
     """Told to leave, the worker is at rest between two frames and has closed its stages."""
 
     worker: str
+
+
+class Lent(msgspec.Struct, tag="lent", frozen=True):
+    """A frame was inferred alone, and what went in and came out is where it was asked for.
+
+    Attributes:
+        worker: Its name.
+        stage: The stage.
+        took_ns: How long the inference took.
+    """
+
+    worker: str
+    stage: str
+    took_ns: int
+
+
+class Tried(msgspec.Struct, tag="tried", frozen=True):
+    """An heir has inferred the frame that was lent.
+
+    Attributes:
+        worker: Its name.
+        stage: The stage.
+        took_ns: How long the inference took.
+    """
+
+    worker: str
+    stage: str
+    took_ns: int
+
+
+class Compared(msgspec.Struct, tag="compared", frozen=True):
+    """How alike what an heir made of the frame is to what came with it.
+
+    Attributes:
+        worker: Its name.
+        stage: The stage.
+        shared: What both have in common (``results/likeness.py``).
+        both: What both have.
+    """
+
+    worker: str
+    stage: str
+    shared: float
+    both: float
 
 
 class SaidFault(msgspec.Struct, frozen=True):
@@ -152,4 +234,6 @@ class Log(msgspec.Struct, tag="log", frozen=True):
     fields: dict[str, str | int] = {}
 
 
-ToSupervisor = Ready | Warm | Left | Trying | InputFault | Failed | Finished | Log
+ToSupervisor = (
+    Ready | Warm | Left | Trying | Lent | Tried | Compared | InputFault | Failed | Finished | Log
+)

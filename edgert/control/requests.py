@@ -79,4 +79,14 @@ class Refused(msgspec.Struct, tag="refused", frozen=True):
     exit_code: int
 
 
-FromRun = StatusIs | Done | Refused
+class Underway(msgspec.Struct, tag="under-way", frozen=True):
+    """It takes a while; another answer follows.
+
+    Attributes:
+        said: How far it has come, for people.
+    """
+
+    said: str
+
+
+FromRun = StatusIs | Done | Refused | Underway

@@ -20,7 +20,7 @@ from edgert.version import __version__
 Model = TypeVar("Model", bound=BaseModel)
 
 # The file format has a seat for these; the code does not do them yet.
-LATER_KEYS = ("reconnect", "require", "swap")
+LATER_KEYS = ("reconnect", "require")
 _NOT_YET = f"is not supported by edgert {'.'.join(__version__.split('.')[:2])} yet"
 
 

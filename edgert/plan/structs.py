@@ -135,6 +135,19 @@ class Plan(msgspec.Struct, frozen=True):
         return next(worker for worker in self.workers if stage in worker.stage_names)
 
 
+class TrialOrder(msgspec.Struct, frozen=True):
+    """A stage of an heir that has to show what it does before it takes over.
+
+    Attributes:
+        stage: The stage.
+        readers: Who makes detections of its outputs, as it runs now and as it will; empty where
+            nobody does: then the outputs themselves are compared.
+    """
+
+    stage: str
+    readers: tuple[StagePlan, ...] = ()
+
+
 class WorkerOrder(msgspec.Struct, frozen=True):
     """What a worker is told when it is started: its part of the plan, and how to speak up.
 
@@ -158,6 +171,7 @@ class WorkerOrder(msgspec.Struct, frozen=True):
         refused: Stage -> device -> why it refused, of earlier starts.
         lost: Stage -> device -> how it failed while it ran, the last one last.
         require: As of the plan.
+        trials: Stages of an heir that are tried before it takes over.
     """
 
     worker: WorkerPlan
@@ -179,3 +193,4 @@ class WorkerOrder(msgspec.Struct, frozen=True):
     refused: dict[str, dict[str, str]] = {}
     lost: dict[str, dict[str, str]] = {}
     require: str = "any"
+    trials: tuple[TrialOrder, ...] = ()

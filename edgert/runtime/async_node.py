@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Sequence
 
 from edgert.errors import FrameFiltered, FrameLostError
+from edgert.runtime.lending import Lending
 from edgert.runtime.node import WAIT_IN, Outputs, ReadingNode
 from edgert.stages.base import AsyncStage
 from edgert.transport.join import Arrival, Join
@@ -60,6 +61,7 @@ class AsyncNode(ReadingNode):
     ) -> None:
         super().__init__(stage, block, outputs, join)
         self._permits = permits
+        self._lending: Lending | None = None
         self._held_back: Arrival | None = None  # it waits for its turn
         self._async_stage = stage
         self._capacity = stage.capacity
@@ -70,8 +72,8 @@ class AsyncNode(ReadingNode):
         """Deliver what is done, then start what can be started."""
         delivered = self._deliver()
         if self._permits:
-            self._permits.keep(self._under_way())
-        if not self._has_room() or not self._has_loans():
+            self._permits.keep(self._under_way() + self._lent())
+        if not self._has_room() or self._is_held_back() or not self._has_loans():
             return delivered
         arrival = self._held_back or self._join.receive_nowait()
         self._held_back = None
@@ -89,6 +91,11 @@ class AsyncNode(ReadingNode):
             self.finished = self._join.ended
         return delivered or arrival is not None or bool(ended)
 
+    def lend(self, lending: Lending | None) -> None:
+        """Let a frame be inferred alone and lent to an heir; None: that is over."""
+        self._lending = lending
+        self.due_ns = 0
+
     def settle(self) -> bool:
         """Deliver what is done; whether nothing is at work."""
         self._deliver()
@@ -99,13 +106,28 @@ class AsyncNode(ReadingNode):
         self._drain_wake_fd()
         if self._can_deliver():
             return ()
-        if not self._has_room() or self._held_back:
+        if not self._has_room() or self._held_back or self._is_held_back():
             return (self._wake_fd, *self._permit_fds())
         waited = self._outputs.free_fds if self._lacks_loan else self._join.fds
         return (self._wake_fd, *self._permit_fds(), *waited)
 
     def _has_room(self) -> bool:
         return len(self._tickets) < self._most_in_flight()
+
+    def _is_held_back(self) -> bool:
+        """Whether no frame may begin for the sake of one that is lent."""
+        lending = self._lending
+        if lending is None:
+            return False
+        if lending.is_over:
+            self.lend(None)
+            return False
+        self.due_ns = lending.due_ns
+        return lending.holds_back(self._under_way())
+
+    def _lent(self) -> int:
+        """Return how many inferences the heir makes in our turn."""
+        return 1 if self._lending is not None and self._lending.is_held else 0
 
     def _most_in_flight(self) -> int:
         """Frames with which a worker has died come singly: a second death shows whose fault."""
@@ -136,6 +158,8 @@ class AsyncNode(ReadingNode):
             ticket.end(error)
             os.eventfd_write(self._wake_fd, 1)
 
+        if self._lending is not None:
+            self._lending.begin(ticket, ticket.samples)
         try:
             self._async_stage.start(ticket.samples, ticket.loans, done)
         except (FrameLostError, FrameFiltered) as error:
@@ -196,6 +220,8 @@ class AsyncNode(ReadingNode):
 
     def _finish(self, ticket: Ticket) -> None:
         arrival, outputs = ticket.arrival, self._outputs
+        if self._lending is not None:
+            self._lending.end(ticket, is_good=ticket.error is None and not arrival.reason)
         stream, sequence = arrival.stream, arrival.sequence
         if ticket.error is None and not arrival.reason:
             outputs.commit(ticket.loans, stream, sequence)

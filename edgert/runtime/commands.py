@@ -23,6 +23,7 @@ from edgert.control.requests import (
     SetLogLevel,
     StatusIs,
     ToRun,
+    Underway,
 )
 from edgert.errors import EXIT_RUN_FAILED, EdgertError, Fault, UserError
 from edgert.logs import set_level
@@ -35,6 +36,7 @@ from edgert.runtime.waits import Waits
 
 log = logging.getLogger("edgert.control")
 
+_NEWS_EVERY_S = 1.0
 _AT_MOST_A_STEP = 16  # then the run itself is looked after, whoever asks how much
 
 
@@ -58,6 +60,7 @@ class Commands:
         self._supervisor = supervisor
         self._replan = replan
         self._errand: tuple[bytes | None, Errand] | None = None
+        self._news_s = 0.0
         self._reload_is_due = False
         self._settings: tuple[str, ...] = ()
         self._wanted: tuple[str, ...] = ()
@@ -146,6 +149,15 @@ class Commands:
                 if isinstance(errand, Reloading):
                     self._settings = self._wanted
                 self._end(client, Done(said))
+            elif client is not None and errand.said:
+                self._tell_news(client, errand.said)
+
+    def _tell_news(self, client: bytes, said: str) -> None:
+        """Let who waits for a trial know, now and then, that it goes on."""
+        now_s = time.monotonic()
+        if now_s >= self._news_s:
+            self._news_s = now_s + _NEWS_EVERY_S
+            self._server.answer(client, Underway(said))
 
     def _end(self, client: bytes | None, answer: FromRun, *, is_partial: bool = False) -> None:
         if isinstance(answer, Done):

@@ -27,7 +27,7 @@ from edgert.errors import (
     UserError,
     WorkerDiedError,
 )
-from edgert.plan.structs import WorkerPlan
+from edgert.plan.structs import TrialOrder, WorkerPlan
 
 STARTING, READY, WAITING, FINISHED, FAILED = "starting", "ready", "waiting", "finished", "failed"
 ENDED = frozenset({FINISHED, FAILED})
@@ -71,6 +71,7 @@ class Member:
         fallback: The plan to go back to if its own does not start.
         is_heir: Whether it was opened beside the process whose place it takes.
         is_warm: Whether it has opened its stages there.
+        trials: Its stages that are tried before it takes over.
     """
 
     plan: WorkerPlan
@@ -97,6 +98,7 @@ class Member:
     fallback: WorkerPlan | None = None
     is_heir: bool = False
     is_warm: bool = False
+    trials: tuple[TrialOrder, ...] = ()
 
     @property
     def restarts(self) -> int:
@@ -133,9 +135,9 @@ class Member:
         self.try_by_s = 0.0
         self.fallback = None
 
-    def heir(self, plan: WorkerPlan) -> Member:
+    def heir(self, plan: WorkerPlan, trials: tuple[TrialOrder, ...]) -> Member:
         """Return who is opened beside it to take its place with another plan."""
-        heir = Member(plan, is_heir=True, set_aside=self.set_aside)
+        heir = Member(plan, is_heir=True, set_aside=self.set_aside, trials=trials)
         heir.inherit(self)
         return heir
 
@@ -223,10 +225,12 @@ def error_of_death(member: Member, status: int, *, out_of_memory: bool = False) 
     how = describe_status(status, out_of_memory=out_of_memory)
     if member.hung:
         how = f"was killed because it hung ({member.hung})"
+    had_frames = not member.is_heir or member.state == READY
+    what = "frames that it had are counted as lost" if had_frames else "it had no frame of the run"
     return WorkerDiedError(
         f"worker '{member.plan.name}' (process {member.pid})",
         f"{how} while it ran stage {stages}",
-        "See the lines above; frames that it had are counted as lost",
+        f"See the lines above; {what}",
     )
 
 

@@ -25,6 +25,11 @@ class Errand(Protocol):
         """Whether it failed, and part of it has been done all the same."""
         ...
 
+    @property
+    def said(self) -> str:
+        """How far it has come, in words; empty where that is not known."""
+        ...
+
     def step(self) -> str:
         """Go on; what was done, in words, or nothing while it is not over.
 
@@ -42,6 +47,7 @@ class Restarting:
     """
 
     is_partial = False
+    said = ""
 
     def __init__(self, supervisor: Supervisor, stage: str) -> None:
         self._supervisor = supervisor
@@ -88,6 +94,11 @@ class Reloading:
         """Whether it failed, and part of what is new runs all the same."""
         return self._switch is not None and self._switch.is_partial
 
+    @property
+    def said(self) -> str:
+        """How far a trial has come; empty where none is under way."""
+        return self._switch.said if self._switch is not None else ""
+
     def step(self) -> str:
         """Plan, compare, and switch."""
         if self._switch is None:
@@ -100,7 +111,8 @@ class Reloading:
             return ""
         if not switch.live and not switch.followed:
             return "nothing has changed"
-        told = [f"stage '{name}' goes on with other options" for name in switch.live]
+        told = list(switch.told)
+        told += [f"stage '{name}' goes on with other options" for name in switch.live]
         told += [f"worker '{name}' is followed by another" for name in switch.followed]
         return "; ".join(told)
 
@@ -113,7 +125,7 @@ class Reloading:
             _require_only(old, new, self._only)
         if supervisor.phase != "running":
             raise UserError(f"pipeline '{old.name}'", f"is {supervisor.phase}", "Try again later")
-        return Switch(supervisor, new)
+        return Switch(supervisor, old, new)
 
 
 def _require_only(old: Plan, new: Plan, only: str) -> None:

@@ -12,8 +12,10 @@ import time
 from collections.abc import Callable, Sequence
 
 from edgert.control.channel import WorkerChannel
-from edgert.control.messages import Change, Leave, LogLevel, Stop
+from edgert.control.messages import Change, Leave, Lend, LogLevel, Resume, Stop
 from edgert.logs import set_level
+from edgert.runtime.async_node import AsyncNode
+from edgert.runtime.lending import Lending
 from edgert.runtime.node import Node
 from edgert.transport.ledger import StageBlock
 
@@ -90,6 +92,8 @@ class Loop:
             set_level(message.level)
         elif isinstance(message, Change):
             self._change(message)
+        elif isinstance(message, Lend | Resume):
+            self._lend(message)
         elif isinstance(message, Leave):
             self.is_leaving = True
         return True
@@ -100,6 +104,13 @@ class Loop:
             if stage.context.name == message.stage:
                 stage.change(stage.options.model_validate(message.settings))
                 stage.context.log.info("%s: goes on with other options", stage.context.place)
+
+    def _lend(self, message: Lend | Resume) -> None:
+        for node in self._nodes:
+            context = node.stage.context
+            if isinstance(node, AsyncNode) and context.name == message.stage:
+                tell = self._channel.send
+                node.lend(Lending(message, context, tell) if isinstance(message, Lend) else None)
 
     def _wait(self) -> None:
         fds: tuple[int, ...] = ()

@@ -50,6 +50,7 @@ def make_order(plan: Plan, member: Member, options: RunOptions, control: str) ->
         refused=member.refused,
         lost=member.lost,
         require=plan.require,
+        trials=member.trials,
     )
 
 

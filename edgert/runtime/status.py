@@ -15,6 +15,7 @@ from edgert.runtime.crew import Member
 from edgert.runtime.sources import live_sources
 from edgert.runtime.summary import Percentiles, percentiles
 from edgert.runtime.supervisor import Supervisor
+from edgert.runtime.trial import SwapStatus
 from edgert.transport.ledger import EdgeBlock, Ledger, StageBlock
 
 _SAMPLE_EVERY_S = 1.0
@@ -48,6 +49,7 @@ class RunStatus(msgspec.Struct, frozen=True):
     links: dict[str, dict[str, int]]
     sources: dict[str, dict[str, Any]]
     waits: list[str]
+    swaps: dict[str, SwapStatus]
     schema: str = "edgert.status/1"
 
 
@@ -97,6 +99,7 @@ def status_of(supervisor: Supervisor, pace: Pace, waits: list[str]) -> RunStatus
         links={name: _link(ledger.edge(name)) for name in edges},
         sources={name: _source(ledger, members, name) for name in plan.streams},
         waits=waits,
+        swaps={name: trial.status() for name, trial in supervisor.succession.trials.items()},
     )
 
 

@@ -15,12 +15,13 @@ import logging
 import signal
 import time
 
-from edgert.control.messages import Go, Leave
+from edgert.control.messages import Go, Leave, Left, ToSupervisor, Warm
 from edgert.errors import EdgertError
-from edgert.plan.structs import WorkerPlan
+from edgert.plan.structs import TrialOrder, WorkerPlan
 from edgert.runtime import crew
 from edgert.runtime.crew import Member
 from edgert.runtime.team import Team
+from edgert.runtime.trial import Trial
 from edgert.stages.registry import Registry
 
 log = logging.getLogger("edgert.supervisor")
@@ -38,10 +39,12 @@ class Succession:
 
     Attributes:
         failed: Worker -> why its heir, or its new plan, could not be started.
+        trials: Stage -> the last trial of an heir of it, under way or over.
     """
 
     def __init__(self, team: Team, leave_within_s: float) -> None:
         self.failed: dict[str, EdgertError] = {}
+        self.trials: dict[str, Trial] = {}
         self._team = team
         self._leave_within_s = leave_within_s
 
@@ -51,18 +54,26 @@ class Succession:
         member.next_plan = plan
         self._let_leave(member)
 
-    def open_beside(self, member: Member, plan: WorkerPlan) -> None:
+    def open_beside(
+        self, member: Member, plan: WorkerPlan, trials: tuple[TrialOrder, ...] = ()
+    ) -> None:
         """Have an heir with another plan open its stages beside a worker."""
         name = member.plan.name
         self.failed.pop(name, None)
-        self._team.heirs[name] = heir = member.heir(plan)
+        self._team.heirs[name] = heir = member.heir(plan, trials)
         heir.due_s = time.monotonic() + _OPEN_WITHIN_S
         self._team.spawn(heir)
 
-    def on_warm(self, heir: Member) -> None:
-        """Note that an heir is there, and may take over."""
-        heir.is_warm = True
-        heir.trying, heir.try_by_s = None, 0.0
+    def hear(self, member: Member, message: ToSupervisor) -> None:
+        """Note what a worker says that leaves or comes, or that is tried."""
+        if isinstance(message, Warm):
+            member.is_warm = True
+            member.trying, member.try_by_s = None, 0.0
+        elif isinstance(message, Left):
+            member.has_left = True
+        else:
+            for trial in self.trials.values():
+                trial.hear(message)
 
     def take_over(self, member: Member) -> None:
         """Let a worker leave to the heir that has opened its stages beside it."""

@@ -16,16 +16,19 @@ from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 from edgert.control.messages import (
+    Compared,
     Failed,
     Finished,
     Go,
     InputFault,
     Left,
+    Lent,
     Log,
     Ready,
     Start,
     Stop,
     ToSupervisor,
+    Tried,
     Trying,
     Warm,
 )
@@ -223,11 +226,8 @@ class Supervisor:
             self.started_s = time.monotonic()
             self.team.tell_all(Start())
 
-    def _on_warm(self, heir: Member, message: Warm) -> None:
-        self.succession.on_warm(heir)
-
-    def _on_left(self, member: Member, message: Left) -> None:
-        member.has_left = True
+    def _on_succession(self, member: Member, message: ToSupervisor) -> None:
+        self.succession.hear(member, message)
 
     def _on_trying(self, member: Member, message: Trying) -> None:
         member.tries(message, time.monotonic())
@@ -265,9 +265,8 @@ class Supervisor:
 
     _ON_MESSAGE: ClassVar[Mapping[type[ToSupervisor], Callable[..., None]]] = {
         Ready: _on_ready,
+        **dict.fromkeys((Warm, Left, Lent, Tried, Compared), _on_succession),
         Trying: _on_trying,
-        Warm: _on_warm,
-        Left: _on_left,
         Log: _on_log,
         Failed: _on_failed,
         Finished: _on_finished,

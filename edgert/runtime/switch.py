@@ -1,6 +1,7 @@
 """From the plan that runs to another of the same graph: as a whole, or not at all.
 
-    heirs open beside their predecessors -> what cannot be open twice leaves and comes back
+    heirs open beside their predecessors -> those with `swap` are tried (trial.py)
+      -> what cannot be open twice leaves and comes back
       -> heirs take over, and stages take other options over while they run
 
 Until then nobody but those in the middle has changed. What fails is undone: whoever runs the new
@@ -21,7 +22,10 @@ from edgert.runtime import crew
 from edgert.runtime.reload import can_change_live
 from edgert.runtime.succession import can_be_opened_twice
 from edgert.runtime.supervisor import Supervisor
+from edgert.runtime.trial import Trial
+from edgert.runtime.trial_orders import bounds_of, require_trials_can_be, trials_of
 from edgert.stages.registry import Registry
+from edgert.stages.swap_options import SwapOptions
 
 log = logging.getLogger("edgert.control")
 
@@ -34,21 +38,30 @@ class Switch:
 
     Args:
         supervisor: Of the run.
-        new: The plan.
+        old: The plan that runs.
+        new: The other.
 
     Attributes:
         live: Stages that take other options over while they run.
         followed: Workers that are followed by others.
+        told: What came of trials that were passed.
         is_partial: Whether it failed, and could not be undone everywhere.
+
+    Raises:
+        UserError: A stage that is to be tried cannot be.
     """
 
-    def __init__(self, supervisor: Supervisor, new: Plan) -> None:
+    def __init__(self, supervisor: Supervisor, old: Plan, new: Plan) -> None:
+        require_trials_can_be(new.workers, old, new)
         self.live: list[str] = []
         self.followed: list[str] = []
+        self.told: list[str] = []
+        self._trial: Trial | None = None
         self.is_partial = False
         self._supervisor = supervisor
         self._team = supervisor.team
         self._succession = supervisor.succession
+        self._plans = old, new
         self._old: dict[str, WorkerPlan] = {}
         self._new = {worker.name: worker for worker in new.workers}
         self._changed_live: list[str] = []
@@ -65,6 +78,11 @@ class Switch:
             EdgertError: One of them cannot; what had changed was undone.
         """
         return next(self._steps, not _WAITS)
+
+    @property
+    def said(self) -> str:
+        """How far the trial that is under way has come, in words; empty where none is."""
+        return self._trial.progress if self._trial else ""
 
     def _sort_in(self, worker: WorkerPlan) -> None:
         """Decide by which way a worker gets its new plan."""
@@ -85,6 +103,8 @@ class Switch:
     def _go(self) -> Iterator[bool]:
         try:
             yield from self._open_heirs()
+            for name in self._beside:
+                yield from self._try(name)
             yield from self._replace(self._in_place)
             for name in self._changed_live:
                 self._change(name, self._new[name])
@@ -95,8 +115,37 @@ class Switch:
 
     def _open_heirs(self) -> Iterator[bool]:
         for name in self._beside:
-            self._succession.open_beside(self._team.members[name], self._new[name])
+            trials = trials_of(self._new[name], *self._plans)
+            self._succession.open_beside(self._team.members[name], self._new[name], trials)
         yield from self._wait(self._beside, self._is_open)
+
+    def _try(self, name: str) -> Iterator[bool]:
+        """Try the stages of an heir that have to show something, one after another."""
+        heir, member = self._team.heirs[name], self._team.members[name]
+        stages = {stage.name: stage for stage in heir.plan.stages}
+        for order in heir.trials:
+            stage = stages[order.stage]
+            bounds = bounds_of(stage) or SwapOptions()
+            trial = Trial(self._team, member, heir, order, stage, bounds)
+            self._succession.trials[stage.name] = self._trial = trial
+            log.info("%s: model %s is tried beside the one that runs", trial.place, trial.model)
+            try:
+                yield from self._wait_trial(trial, name)
+            finally:
+                trial.close()
+                self._trial = None
+            self.told.append(f"{trial.place}: {trial.said}")
+
+    def _wait_trial(self, trial: Trial, name: str) -> Iterator[bool]:
+        failed = self._succession.failed
+        while not failed.keys() & set(self._beside):
+            if trial.has_ended():
+                return
+            yield _WAITS
+        if name in failed:
+            raise trial.failed(failed.pop(name))
+        errors = [failed.pop(each) for each in self._beside if each in failed]
+        raise trial.keep_back(_together(errors))
 
     def _replace(self, names: Iterable[str]) -> Iterator[bool]:
         for name in names:

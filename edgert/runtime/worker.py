@@ -29,6 +29,7 @@ from edgert.control.messages import (
     Start,
     Stop,
     ToWorker,
+    TryFrame,
     Trying,
     Warm,
 )
@@ -48,6 +49,7 @@ from edgert.plan.structs import StagePlan, WorkerOrder
 from edgert.processes import give_memory_back
 from edgert.runtime.async_node import AsyncNode
 from edgert.runtime.batch_node import BatchNode
+from edgert.runtime.candidate import Candidate
 from edgert.runtime.feed_watch import FeedWatch
 from edgert.runtime.loop import Loop
 from edgert.runtime.node import Node, Outputs
@@ -109,13 +111,13 @@ class Worker:
         try:
             for plan in self._order.worker.stages:
                 self._open(plan)
+            reports = {stage.context.name: stage.context.report for stage in self._stages}
+            if not _infers_on_cpu(reports.values()):
+                work_in_batches()
             self._wait_place()
             nodes, wiring = self._wire()
             if self._order.restarts:
                 self._recover(nodes, wiring)
-            reports = {stage.context.name: stage.context.report for stage in self._stages}
-            if not _infers_on_cpu(reports.values()):
-                work_in_batches()
             give_memory_back()
             self._channel.send(Ready(self._name, reports))
             self._wait_start(nodes)
@@ -186,8 +188,12 @@ class Worker:
         """Opened beside another process, wait until that has left its place."""
         if self._order.is_heir:
             self._channel.send(Warm(self._name))
+            candidate = Candidate(self._stages, self._order, self._channel.send)
             while not isinstance(message := self._channel.wait(), Go):
+                if isinstance(message, TryFrame):
+                    candidate.try_frame(message)
                 self._heed(message)
+            candidate.close()
 
     def _wire(self) -> tuple[list[Node], Wiring]:
         wiring = Wiring(self._order, self._fds, self._order.worker.stage_names)

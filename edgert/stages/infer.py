@@ -66,6 +66,7 @@ class Infer(SessionStage):
     options: ClassVar[type[StageOptions]] = InferOptions
     uses_all_cores = True
     is_stateless = True
+    live_options = frozenset({"swap"})  # asked of heirs, not of the stage
     swap_options = frozenset({"model"})
     settings: InferOptions
 

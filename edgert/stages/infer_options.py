@@ -10,6 +10,7 @@ from edgert.pipeline.refusal import refusal
 from edgert.stages.base import StageOptions
 from edgert.stages.batch_plan import BatchOptions
 from edgert.stages.infer_requests import MOST
+from edgert.stages.swap_options import SwapOptions
 
 Size = Annotated[int, Field(ge=1)]
 Sizes = Annotated[list[Size], Field(min_length=1)]
@@ -70,6 +71,13 @@ class InferOptions(StageOptions):
         default=None, description="Several frames, of any streams, in one inference."
     )
 
+    swap: SwapOptions | None = Field(
+        default=None,
+        description="What another model, or other options of this stage, must show in a reload or "
+        "by `edgert ctl set` before it takes over: it is tried on the same frames beside the one "
+        "that runs, which goes on if it fails. Not with `batch`.",
+    )
+
     @property
     def devices(self) -> list[str]:
         """The devices in the order in which they are tried; all that share the frames."""
@@ -87,4 +95,11 @@ class InferOptions(StageOptions):
         if "balance" in self.model_fields_set and len(self.balance) < 2:
             count = "one" if self.balance else "no"
             raise refusal(f"'balance' has {count} device", "Name two or more, or write 'device'")
+        return self
+
+    @model_validator(mode="after")
+    def _tried_frame_by_frame(self) -> Self:
+        if self.swap is not None and self.batch is not None:
+            fault = "'swap' tries frame by frame, and 'batch' infers several together"
+            raise refusal(fault, "Remove one of them")
         return self

@@ -112,6 +112,12 @@ class _Slot:
         """Address of a tensor's first byte in this process, for a driver that takes pointers."""
         return self.address + self._by_name[name][1].offset
 
+    def copy_to(self, memory: mmap.mmap) -> None:
+        """Copy the whole slot to the beginning of other memory; a loan that is filled, too."""
+        start = self._base
+        with memoryview(self._map) as ours, memoryview(memory) as theirs:
+            theirs[: self.layout.slot_bytes] = ours[start : start + self.layout.slot_bytes]
+
     def _array(self, place: Place, dtype: str, shape: tuple[int, ...]) -> Array:
         # The buffer is the mapping itself, so that this array, and no other, is the base of every
         # view derived from it: its reference count tells of views that outlive the frame.

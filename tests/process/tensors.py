@@ -46,6 +46,36 @@ class Frames(Source):
         outputs["tensor"].tensor("x")[:] = self.next - 1
 
 
+class FindOptions(StageOptions):
+    label: str = Field("thing", description="What it finds.")
+
+
+class Find(Stage):
+    """One box ten wide, which begins at the first value of y; none where that is below 0."""
+
+    inputs: ClassVar[Mapping[str, str]] = {"raw": "tensors"}
+    outputs: ClassVar[Mapping[str, str]] = {"detections": "detections"}
+    options = FindOptions
+    is_stateless = True
+    settings: FindOptions
+
+    @classmethod
+    def plan(cls, options: FindOptions, inputs: Ports, context: PlanContext) -> dict[str, PortSpec]:
+        tensors = {
+            "boxes": TensorSpec("f32", (1, 4)),
+            "scores": TensorSpec("f32", (1,)),
+            "classes": TensorSpec("i32", (1,)),
+        }
+        return {"detections": PortSpec("detections", tensors, 0, {"labels": [options.label]})}
+
+    def process(self, inputs: Inputs, outputs: Outputs) -> None:
+        at = float(inputs["raw"].tensors["y"].flat[0])
+        loan, count = outputs["detections"], int(at >= 0)
+        loan.tensor("boxes", (count, 4))[:] = (at, 0, at + 10, 10)
+        loan.tensor("scores", (count,))[:] = 1
+        loan.tensor("classes", (count,))[:] = 0
+
+
 class WriteOptions(StageOptions):
     path: str = Field(description="File that gets a line for each frame: its number, the value.")
 

@@ -28,6 +28,7 @@ from edgert.control.requests import (
     SetLogLevel,
     StatusIs,
     ToRun,
+    Underway,
 )
 from edgert.runtime import waits
 from edgert.runtime.folder import running
@@ -83,7 +84,9 @@ class Controlled:
             answers: list[FromRun] = []
             while len(answers) < len(messages):
                 self.until(lambda: client.poll(0))
-                answers.append(msgspec.msgpack.decode(client.recv(), type=FromRun))
+                answer: FromRun = msgspec.msgpack.decode(client.recv(), type=FromRun)
+                if not isinstance(answer, Underway):
+                    answers.append(answer)
             return answers
 
     def finish(self) -> Outcome:

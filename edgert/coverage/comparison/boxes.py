@@ -5,7 +5,7 @@ Runs in a child: OpenCV is loaded here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,28 +16,13 @@ from edgert.coverage import values
 from edgert.coverage.comparison.record import Boxes
 from edgert.coverage.values import Array
 from edgert.models.reader import Models
+from edgert.results.likeness import Found, matches
 from edgert.stages.base import PlanContext
 from edgert.stages.harness import StageRun, opened
 from edgert.stages.postprocess.detection import DetectionPostprocess
 from edgert.tensor import DTYPES, FrameHeader, PortSpec, TensorSpec
 
-_MATCH = 0.5
 _OURS = {theirs: ours for ours, theirs in DTYPES.items()}
-
-
-class Found(msgspec.Struct, frozen=True):
-    """The boxes of one picture by one device: [N, 4], [N], [N]."""
-
-    boxes: Array
-    scores: Array
-    classes: Array
-
-
-class Pair(msgspec.Struct, frozen=True):
-    """Two boxes for the same object."""
-
-    iou: float
-    score_error: float
 
 
 def find(
@@ -85,29 +70,6 @@ def summary(found: list[tuple[Found, Found]]) -> Boxes:
         mean_iou=round(sum(overlaps) / len(overlaps), 5) if pairs else None,
         max_score_error=round(max(pair.score_error for pair in pairs), 5) if pairs else None,
     )
-
-
-def matches(expected: Found, actual: Found) -> Iterator[Pair]:
-    """Pair boxes of the same class, those that overlap the most first; each has one partner."""
-    overlaps = _ious(expected.boxes, actual.boxes)
-    overlaps[expected.classes[:, None] != actual.classes[None]] = 0.0
-    while overlaps.size and overlaps.max() >= _MATCH:
-        row, column = np.unravel_index(int(overlaps.argmax()), overlaps.shape)
-        error = abs(float(expected.scores[row]) - float(actual.scores[column]))
-        yield Pair(float(overlaps[row, column]), error)
-        overlaps[row] = 0.0
-        overlaps[:, column] = 0.0
-
-
-def _ious(one: Array, other: Array) -> Array:
-    """Return intersection over union of every pair: [N, M]."""
-    low = np.maximum(one[:, None, :2], other[None, :, :2])
-    high = np.minimum(one[:, None, 2:], other[None, :, 2:])
-    both: Array = np.prod(np.maximum(high - low, 0.0), axis=2, dtype=np.float64)
-    areas = [np.prod(each[:, 2:] - each[:, :2], axis=1, dtype=np.float64) for each in (one, other)]
-    either = areas[0][:, None] + areas[1][None] - both
-    overlaps: Array = np.divide(both, either, out=np.zeros_like(both), where=either > 0)
-    return overlaps
 
 
 def _boxes(

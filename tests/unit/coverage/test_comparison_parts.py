@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from edgert.coverage.comparison import chart
 from edgert.coverage.comparison.bisect import boundary
-from edgert.coverage.comparison.boxes import Found, summary
+from edgert.coverage.comparison.boxes import summary
 from edgert.coverage.comparison.figures import measure, worst_of
 from edgert.coverage.comparison.inputs import read_arrays
 from edgert.coverage.comparison.keep import write_arrays
@@ -23,6 +23,7 @@ from edgert.coverage.comparison.record import Figures, Layer, Layers
 from edgert.coverage.comparison.shrink import shrink
 from edgert.coverage.graph import Graph, GraphNode
 from edgert.errors import MediaError
+from edgert.results.likeness import Found
 
 X = np.array([3.0, 4.0], np.float32)
 
