@@ -52,7 +52,8 @@ class CompileRequest(msgspec.Struct, frozen=True):
     """What is to be compiled, and how.
 
     Attributes:
-        path: The model file (for formats of several files: the one that is named).
+        path: The model file (for formats of several files: the one that is named), or the folder of
+            a SavedModel.
         device: The device in the backend's own words, without the backend's name: ``CPU``, ``NPU``.
         shapes: Sizes for inputs that the model leaves open, by input name.
         requests: Requests that will be in flight at once, at least 1.

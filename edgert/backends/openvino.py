@@ -1,4 +1,4 @@
-"""OpenVINO: CPU, GPU and NPU; reads ONNX, IR, frozen TensorFlow graphs and TFLite."""
+"""OpenVINO: CPU, GPU and NPU; reads ONNX, IR, TensorFlow, TFLite and Paddle models."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from edgert.tensor import DTYPES, TensorSpec
 log = logging.getLogger(__name__)
 
 # Read by the frontend that is meant: asking all of them hides why the right one refused.
-_FRONTENDS = {".onnx": "onnx", ".pb": "tf", ".tflite": "tflite"}
+_FRONTENDS = {".onnx": "onnx", ".pb": "tf", ".tflite": "tflite", ".pdmodel": "paddle"}
 _DRIVERS = {"NPU": "NPU_DRIVER_VERSION", "GPU": "GPU_DRIVER_VERSION"}
-_SLOW_TO_READ = (".pb",)
+_SLOW_TO_READ = "tf"
 
 
 class OpenVinoBackend:
@@ -90,7 +90,7 @@ class OpenVinoBackend:
         def read() -> Any:
             return self._read(request.path, request.shapes)
 
-        if not request.cache_dir or Path(request.path).suffix.lower() not in _SLOW_TO_READ:
+        if not request.cache_dir or _frontend_of(request.path) != _SLOW_TO_READ:
             return read()
         return read_or_keep(self._core, request.path, request.cache_dir, request.shapes, read)
 
@@ -102,9 +102,9 @@ class OpenVinoBackend:
 
     def _read(self, path: str, shapes: Mapping[str, list[int]]) -> Any:
         place = f"model {Path(path).name!r}"
-        if not Path(path).is_file():
+        if not Path(path).exists():
             raise ModelError(place, f"there is no file {path}")
-        frontend = _FRONTENDS.get(Path(path).suffix.lower())
+        frontend = _frontend_of(path)
         try:
             if frontend is None:
                 model = self._core.read_model(path)
@@ -169,6 +169,11 @@ class OpenVinoBackend:
             placed = f"{found} on {target.devices[0]}"
         actual = f"{self.name}:{','.join(there)}"
         return DeviceReport(place, actual, _precision_of(compiled), self.version(), placed=placed)
+
+
+def _frontend_of(path: str) -> str | None:
+    """Name the frontend that reads a model; a folder is a SavedModel."""
+    return "tf" if Path(path).is_dir() else _FRONTENDS.get(Path(path).suffix.lower())
 
 
 def _precision_of(compiled: Any) -> str:

@@ -27,14 +27,12 @@ def read_or_keep(
 
     Args:
         core: OpenVINO's core.
-        path: The model's file.
+        path: The model's file, or the folder of a SavedModel.
         folder: Where forms of this model are kept, and of no other.
         shapes: Sizes that ``read`` fixes.
         read: Reads the model itself.
     """
-    status = Path(path).stat()  # who replaces the file after it was planned gets its own
-    stamp = (status.st_size, status.st_mtime_ns)
-    said = msgspec.json.encode([ov.get_version(), sorted(shapes.items()), stamp])
+    said = msgspec.json.encode([ov.get_version(), sorted(shapes.items()), _stamps(Path(path))])
     kept = Path(folder) / f"read-{hashlib.sha256(said).hexdigest()[:32]}.xml"
     if not kept.is_file():
         model = read()
@@ -49,6 +47,12 @@ def read_or_keep(
         log.warning("%s: a kept model is read anew: %s", kept.name, reason(error))
         kept.unlink(missing_ok=True)
         return read()
+
+
+def _stamps(path: Path) -> list[tuple[int, int]]:
+    """Return what tells of a change: who replaces a file after it was planned gets its own."""
+    files = sorted(path.rglob("*")) if path.is_dir() else [path]
+    return [(status.st_size, status.st_mtime_ns) for status in (file.stat() for file in files)]
 
 
 def _keep(model: Any, kept: Path) -> None:

@@ -33,6 +33,8 @@ READERS = {
     "onnx": ("openvino", "onnxruntime"),
     "openvino-ir": ("openvino",),
     "tensorflow": ("openvino",),
+    "saved-model": ("openvino",),
+    "paddle": ("openvino",),
     "tflite": ("openvino", "tflite"),
 }
 # Whom to ask first what is in a file: OpenVINO does not tell the scale of quantised outputs.

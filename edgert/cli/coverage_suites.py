@@ -27,6 +27,8 @@ REFERENCES = {
     "tflite": ("tflite:CPU",),
     "openvino-ir": ("openvino:CPU",),
     "tensorflow": ("openvino:CPU",),
+    "saved-model": ("openvino:CPU",),
+    "paddle": ("openvino:CPU",),
 }
 
 

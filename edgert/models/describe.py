@@ -134,9 +134,10 @@ class ModelDescription(msgspec.Struct, frozen=True):
 
     Attributes:
         name: Catalog name, or the file's name.
-        path: The file; empty where it has still to be pulled.
-        sha256: Checksum of the file, lower-case hex.
-        format: ``onnx``, ``openvino-ir``, ``tensorflow`` or ``tflite``.
+        path: The file, or the folder of a SavedModel; empty where it has still to be pulled.
+        sha256: Checksum of its files, lower-case hex.
+        format: ``onnx``, ``openvino-ir``, ``tensorflow``, ``saved-model``, ``tflite`` or
+            ``paddle``.
         inputs: Inputs after fixing shapes.
         outputs: Outputs after fixing shapes.
         shapes: The shapes that were fixed, as given to the backend.

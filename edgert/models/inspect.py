@@ -24,8 +24,9 @@ class ModelReport(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         schema: Version of this form.
         name: Catalog name, or the file's name.
-        path: The file.
-        format: ``onnx``, ``openvino-ir``, ``tensorflow`` or ``tflite``.
+        path: The file, or the folder of a SavedModel.
+        format: ``onnx``, ``openvino-ir``, ``tensorflow``, ``saved-model``, ``tflite`` or
+            ``paddle``.
         size_bytes: Of all its files.
         sha256: Checksum.
         catalog: Name of the catalog's entry that it is; None where it is none.
@@ -83,7 +84,7 @@ def inspect(model: Located, shapes: Mapping[str, list[int]]) -> ModelReport:
         "name": model.name,
         "path": str(path),
         "format": model.format,
-        "size_bytes": sum(file.stat().st_size for file in files_of(path)),
+        "size_bytes": sum(file.stat().st_size for file in files_of(path, model.place)),
         "sha256": model.sha256,
         "catalog": entry.name if entry else None,
         "licence": entry.licence if entry else "",

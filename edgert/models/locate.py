@@ -9,7 +9,7 @@ from pathlib import Path
 from edgert.errors import ModelError
 from edgert.models.cache import Cache
 from edgert.models.catalog import Catalog, Item, ModelEntry
-from edgert.models.formats import FORMATS, files_of, format_of
+from edgert.models.formats import FORMATS, files_of, format_of, named_by
 from edgert.models.pull import OnProgress, find_item, is_url, place_of, pull
 
 
@@ -19,10 +19,11 @@ class Located:
 
     Attributes:
         given: As the user gave it.
-        path: The file; None where it has still to be pulled.
-        sha256: Checksum of the file. Of an OpenVINO IR, which is two files: the checksum of both
-            their checksums, so that new weights make another model.
-        format: A value of ``formats.FORMATS``; empty where a URL has still to be pulled.
+        path: The file, or the folder of a SavedModel; None where it has still to be pulled.
+        sha256: Checksum of the file. Of several (OpenVINO IR, Paddle, SavedModel) the
+            checksum of all their checksums, so that new weights make another model.
+        format: A value of ``formats.FORMATS``, or ``formats.SAVED_MODEL``; empty where a URL has
+            still to be pulled.
         entry: The catalog's entry, by name or because the file has its checksum.
     """
 
@@ -100,11 +101,11 @@ class Locator:
         return Located(model, path, item.sha256, known, entry)
 
     def _from_path(self, model: str) -> Located:
-        path = (self.folder / Path(model).expanduser()).absolute()
+        path = named_by((self.folder / Path(model).expanduser()).absolute())
         place = f"model '{model}'"
-        known = format_of(path, place)
         try:
-            digests = [self.cache.digests.sha256(file) for file in files_of(path)]
+            known = format_of(path, place)
+            digests = [self.cache.digests.sha256(file) for file in files_of(path, place)]
         except OSError as error:
             raise ModelError(place, f"cannot read it: {error.strerror}") from None
         sha256 = digests[0]

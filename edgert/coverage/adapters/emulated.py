@@ -24,7 +24,7 @@ from edgert.coverage.record import Placement
 from edgert.coverage.values import Array, Value, Values, load
 from edgert.errors import DeviceError
 
-_FORMATS = ("onnx", "openvino-ir", "tflite", "tensorflow")
+_FORMATS = ("onnx", "openvino-ir", "tflite", "tensorflow", "saved-model", "paddle")
 
 
 class EmulatedAdapter:

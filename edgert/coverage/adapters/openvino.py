@@ -64,7 +64,7 @@ class OpenVinoAdapter:
         """Say whether the device is here; ``available_devices`` tells the truth."""
         here = self._core.available_devices
         versions = {"openvino": ov.__version__}
-        formats = ("onnx", "openvino-ir", "tflite", "tensorflow")
+        formats = ("onnx", "openvino-ir", "tflite", "tensorflow", "saved-model", "paddle")
         if self._device in here:
             return Facts(evidence="hardware", versions=versions, formats=formats, computes=True)
         return Facts(

@@ -92,13 +92,17 @@ def models_in(folder: Path) -> list[str]:
     Raises:
         UserError: There is none, or it is no directory.
     """
-    from edgert.models.formats import FORMATS
+    from edgert.models.formats import FORMATS, is_saved_model
 
     if not folder.is_dir():
         raise UserError(f"models {folder}", "is no directory", "Name a directory of model files")
-    found = sorted(str(path) for path in folder.iterdir() if path.suffix.lower() in FORMATS)
+    found = sorted(
+        str(path)
+        for path in folder.iterdir()
+        if path.suffix.lower() in FORMATS or is_saved_model(path)
+    )
     if not found:
-        mend = f"Model files end in {', '.join(FORMATS)}"
+        mend = f"Model files end in {', '.join(FORMATS)}; a SavedModel is a directory"
         raise UserError(f"models {folder}", "there is no model file in it", mend)
     return found
 
