@@ -37,7 +37,7 @@ def sentences(*said: str) -> str:
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Return rows under headers in aligned columns; numbers stand to the right.
+    """Return rows under headers in aligned columns; numbers stand to the right, None is a dash.
 
     Without colours or frames, so that it can be read by people and by ``awk``.
     """
@@ -45,13 +45,15 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     texts = [list(headers), *([_cell(value) for value in row] for row in kept)]
     widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
     numeric = [
-        bool(column) and all(isinstance(value, int | float) for value in column)
+        bool(column) and all(value is None or isinstance(value, int | float) for value in column)
         for column in (zip(*kept, strict=True) if kept else [() for _ in headers])
     ]
     return "\n".join(_line(line, widths, numeric) for line in texts)
 
 
 def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
     return f"{value:.2f}" if isinstance(value, float) else str(value)
 
 

@@ -16,25 +16,26 @@ def render_summary(summary: Summary) -> str:
         (
             name,
             stage.frames,
-            _ms(stage.service_ms.p50),
-            _ms(stage.service_ms.p99),
-            _ms(stage.wait_in_ms.p50),
-            _ms(stage.wait_out_ms.p50),
-            f"{stage.cpu_s:.2f}",
+            stage.service_ms.p50,
+            stage.service_ms.p99,
+            stage.wait_in_ms.p50,
+            stage.wait_out_ms.p50,
             stage.copied_bytes,
             stage.worker,
+            stage.cpu_s,
         )
         for name, stage in summary.stages.items()
     ]
     headers = (
-        *("stage", "frames", "service p50 ms", "p99", "wait in", "wait out"),
-        *("worker's cpu s", "copied bytes", "worker"),
+        *("stage", "frames", "p50 ms", "p99 ms", "wait in", "wait out"),
+        *("copied B", "worker", "cpu s"),
     )
     lines = [
         "",
         f"{summary.pipeline}: read {frames['read']} = processed {frames['processed']} + dropped "
         f"{frames['dropped']} + lost {frames['lost']}; {summary.fps:.1f} frames/s in "
-        f"{summary.duration_s:.1f} s; latency {_percentiles(summary.latency_ms)}",
+        f"{summary.duration_s:.1f} s",
+        f"latency: {_percentiles(summary.latency_ms)}",
         table(headers, rows),
         *(
             _batches(name, stage.batch)
@@ -60,7 +61,7 @@ def render_summary(summary: Summary) -> str:
         ),
         _memory(summary),
         _throttled(summary),
-        f"bottleneck: {summary.bottleneck.stage}: {summary.bottleneck.why}",
+        _bottleneck(summary),
     ]
     return "\n".join(line for line in lines if line is not None)
 
@@ -70,6 +71,8 @@ def _ms(value: float | None) -> str:
 
 
 def _percentiles(times: Percentiles) -> str:
+    if times.p50 is None:
+        return "no frame came to its end"
     return (
         f"p50 {_ms(times.p50)}, p95 {_ms(times.p95)}, p99 {_ms(times.p99)}, max {_ms(times.max)} ms"
     )
@@ -94,7 +97,7 @@ def _source(name: str, source: SourceState) -> str:
 def _device(stage: str, device: dict[str, object]) -> str:
     refused = device.get("refused")
     why = (
-        "".join(f"; {name} refused: {reason}" for name, reason in refused.items())
+        "".join(f"\n  {name} refused: {reason}" for name, reason in refused.items())
         if isinstance(refused, dict)
         else ""
     )
@@ -128,3 +131,8 @@ def _memory(summary: Summary) -> str | None:
 def _throttled(summary: Summary) -> str | None:
     facts = [f"{what} {value}" for what, value in summary.throttled.items()]
     return f"the CPU was throttled: {', '.join(facts)}" if facts else None
+
+
+def _bottleneck(summary: Summary) -> str:
+    found = summary.bottleneck
+    return f"bottleneck: {f'{found.stage}: ' if found.stage else ''}{found.why}"

@@ -198,7 +198,7 @@ def _latency(plan: Plan, ledger: Ledger) -> Percentiles:
     blocks = [ledger.stage(stage.name) for stage in plan.stages() if stage.leaf >= 0]
     counts = [sum(column) for column in zip(*(b.histogram("latency") for b in blocks), strict=True)]
     maximum = max((block.words[StageBlock.LATENCY_MAX] for block in blocks), default=0)
-    return percentiles(counts, maximum)
+    return percentiles(counts, maximum if any(counts) else None)
 
 
 def _bottleneck(
@@ -207,6 +207,8 @@ def _bottleneck(
     """The cores if they were full, else the stage that was busy most of the time."""
     if duration_s <= 0:
         return Bottleneck("", "the run has not begun")
+    if not any(summary.frames for summary in stages.values()):
+        return Bottleneck("", "no frame came")
     cpu_s = sum({summary.worker: summary.cpu_s for summary in stages.values()}.values())
     cores = len({core for worker in plan.workers for core in worker.cores})
     by_worker = sorted(stages.items(), key=lambda item: item[1].cpu_s, reverse=True)
@@ -222,4 +224,7 @@ def _bottleneck(
         for name in stages
     }
     name = max(busy, key=lambda stage: busy[stage])
+    if busy[name] < _BUSY_SHARE:
+        why = f"none: the busiest stage was so {busy[name]:.0%} of the time; the cores are not full"
+        return Bottleneck(name, why)
     return Bottleneck(name, f"busy {busy[name]:.0%} of the time; the cores are not full")
