@@ -15,7 +15,7 @@ import msgspec
 from edgert.errors import WorkerDiedError
 from edgert.plan.structs import WorkerOrder
 from edgert.processes import stop_signals_wait
-from edgert.runtime.zygote import MAX_FDS, FromZygote, SpawnRequest
+from edgert.runtime.zygote import LAST, MAX_FDS, MORE, FromZygote
 
 _START_WITHIN_S = 30
 _ONE_THREAD = dict.fromkeys(
@@ -56,10 +56,13 @@ class Spawner:
 
     def spawn(self, order: WorkerOrder, fds: list[int]) -> None:
         """Ask for a worker; ``Spawned`` and later ``Exited`` will be received."""
-        while len(fds) > MAX_FDS:
-            self._send(SpawnRequest(None), fds[:MAX_FDS])
-            fds = fds[MAX_FDS:]
-        self._send(SpawnRequest(order), fds)
+        with os.fdopen(os.memfd_create("edgert-order"), "wb", buffering=0) as file:
+            file.write(self._encode(order))
+            fds = [*fds, file.fileno()]
+            while len(fds) > MAX_FDS:
+                self._send(MORE, fds[:MAX_FDS])
+                fds = fds[MAX_FDS:]
+            self._send(LAST, fds)
 
     def receive(self) -> FromZygote:
         """Return the next message of the zygote; call when ``fd`` is readable.
@@ -90,10 +93,10 @@ class Spawner:
             self._process.kill()
             self._process.wait()
 
-    def _send(self, request: SpawnRequest, fds: list[int]) -> None:
+    def _send(self, which: bytes, fds: list[int]) -> None:
         rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))
         try:
-            self._socket.sendmsg([self._encode(request)], [rights] if fds else [])
+            self._socket.sendmsg([which], [rights])
         except ConnectionError:
             code = self._process.wait(_START_WITHIN_S)
             raise WorkerDiedError("zygote", f"ended with code {code} before it began") from None

@@ -4,7 +4,9 @@ It has numpy and OpenCV imported, so that their pages are shared by all workers,
 an operation of them: a fork after OpenCV or a vendor library has made threads hangs. It outlives
 nobody: it dies with the supervisor, the workers die with it, and the run's folder goes last.
 
-    supervisor -> zygote: msgpack WorkerOrder, its fds by SCM_RIGHTS
+    supervisor -> zygote: fds by SCM_RIGHTS, in as many messages as they need; with the LAST of them
+                          comes one of a memfd that holds the WorkerOrder, in msgpack: the kernel
+                          takes no message as large as the order of some hundred streams
     zygote -> supervisor: Spawned(identity, pid), later Exited(identity, pid, status)
 """
 
@@ -36,7 +38,7 @@ from edgert.runtime import worker
 from edgert.stages.registry import BUILT_IN
 
 MAX_FDS = 250  # of 253 in one message (SCM_MAX_FD)
-_MAX_BYTES = 1 << 20
+MORE, LAST = b"more", b"last"
 _SUPERVISOR_DIED = signal.SIGUSR1
 # What most stages import when they are opened: imported before the fork, its pages are shared, too.
 _OPENED_WITH = ("edgert.stages.preprocess.convert", "edgert.stages.postprocess.nms")
@@ -60,12 +62,6 @@ class Exited(msgspec.Struct, tag="exited", frozen=True):
 FromZygote = Spawned | Exited
 
 
-class SpawnRequest(msgspec.Struct, frozen=True):
-    """A worker to fork. The fds may come in several messages; the last has ``order``."""
-
-    order: WorkerOrder | None
-
-
 class Zygote:
     """Forks workers on request and tells when they end."""
 
@@ -74,7 +70,7 @@ class Zygote:
         self._folder = folder
         self._workers: dict[int, str] = {}
         self._fds: list[int] = []
-        self._decode = msgspec.msgpack.Decoder(SpawnRequest).decode
+        self._decode = msgspec.msgpack.Decoder(WorkerOrder).decode
         self._encode = msgspec.msgpack.Encoder().encode
 
     def run(self) -> None:
@@ -100,7 +96,7 @@ class Zygote:
         fds = array.array("i")
         try:
             data, ancillary, _, _ = self._supervisor.recvmsg(
-                _MAX_BYTES, socket.CMSG_LEN(MAX_FDS * fds.itemsize)
+                len(LAST), socket.CMSG_LEN(MAX_FDS * fds.itemsize)
             )
         except ConnectionError:
             return False
@@ -110,10 +106,13 @@ class Zygote:
             if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
                 fds.frombytes(content[: len(content) - len(content) % fds.itemsize])
         self._fds.extend(fds)
-        order = self._decode(data).order
-        if order is not None:
-            self._spawn(order)
+        if data == LAST:
+            self._spawn(self._read_order())
         return True
+
+    def _read_order(self) -> WorkerOrder:
+        with os.fdopen(self._fds.pop(), "rb") as file:
+            return self._decode(os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0))
 
     def _spawn(self, order: WorkerOrder) -> None:
         fds, self._fds = self._fds, []

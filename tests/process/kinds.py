@@ -39,6 +39,7 @@ class NumbersOptions(StageOptions):
     lose: list[int] = Field([], description="Frames that cannot be had.")
     cut_short: bool = Field(False, description="Whether the input turns out not to be whole.")
     die_at: int = Field(-1, description="Frame at which the process is killed.")
+    remark: str = Field("", description="Anything.")
 
 
 class Numbers(Source):

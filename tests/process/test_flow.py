@@ -318,5 +318,14 @@ def test_sixteen_streams_through_one_worker(tmp_path: Path) -> None:
         assert found == {n: list(range(40 + n)) for n in numbers}
 
 
+def test_a_worker_is_told_more_than_a_packet_holds(tmp_path: Path) -> None:
+    """As some hundred streams do: the kernel takes no packet above 212992 bytes."""
+    stages = {
+        "src": {"kind": "Numbers", "count": 5, "remark": "much" * 60_000},
+        "out": write(tmp_path, ["src.n"], "out"),
+    }
+    assert load(tmp_path, stages).run().frames["processed"] == 5
+
+
 def lines_of(file: Path) -> list[str]:
     return [line for line in file.read_text().splitlines() if not line.endswith("end")]
