@@ -18,7 +18,8 @@ Memory: TypeAlias = Callable[[Sample], float]
 
 HOUR_S = 3600.0
 AFTER_S = 3.0
-SETTLED_S = 60.0  # a new process first gets the memory that it works in
+SETTLED_S = 180.0  # a new process first gets the memory that it works in; a camera's takes so long
+SEEN_S = 300.0  # of settled lives together: less tells the allocator's steps, no trend
 
 
 class Slope(NamedTuple):
@@ -57,13 +58,23 @@ def total_slope(samples: Iterable[Sample], memory: Memory) -> Slope:
 
 
 def part_slopes(samples: Iterable[Sample]) -> dict[str, Slope]:
-    """Return the trend of each part's own memory, within the life of each of its processes."""
+    """Return the trend of each part's own memory, within the life of each of its processes.
+
+    None of a part whose processes lived too short: first they only get what they work in.
+    """
     lives: dict[str, dict[int, list[Sample]]] = defaultdict(lambda: defaultdict(list))
     for sample in samples:
         lives[sample.part][sample.pid].append(sample)
     return {
-        part: slope([settled(life) for life in by_pid.values()]) for part, by_pid in lives.items()
+        part: settled_slope([settled(life) for life in by_pid.values()])
+        for part, by_pid in lives.items()
     }
+
+
+def settled_slope(lives: Sequence[Sequence[tuple[float, float]]]) -> Slope:
+    """Return the trend of settled lives; none where they are too short together."""
+    seen_s = sum(life[-1][0] - life[0][0] for life in lives if life)
+    return slope(lives) if seen_s >= SEEN_S else Slope(None, None)
 
 
 def settled(life: Sequence[Sample]) -> list[tuple[float, float]]:

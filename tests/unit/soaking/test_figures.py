@@ -39,11 +39,16 @@ def test_a_straight_line_has_its_slope(mb_an_hour: float, start_mb: float) -> No
 
 def test_a_leak_is_seen_over_restarts_that_hide_it() -> None:
     """Each process begins anew with little, so that all together do not grow."""
-    samples = [sample(n, pid=n // 20, pss_mb=50 + (n % 20) * 0.1) for n in range(200)]
+    samples = [sample(n, pid=n // 60, pss_mb=50 + (n % 60) * 0.1) for n in range(240)]
     assert figures.part_slopes(samples)["a"].mb_an_hour == pytest.approx(72, abs=0.1)
     total = figures.total_slope(samples, PSS).mb_an_hour
     assert total is not None
     assert abs(total) < 5
+
+
+def test_what_new_processes_take_is_no_leak() -> None:
+    samples = [sample(n, pid=n // 30, pss_mb=50 + (n % 30) * 0.1) for n in range(240)]
+    assert figures.part_slopes(samples)["a"] == figures.Slope(None, None)
 
 
 def test_looks_without_all_parts_do_not_count() -> None:
