@@ -64,7 +64,7 @@ def inspect(model: Located, shapes: Mapping[str, list[int]]) -> ModelReport:
 
     Args:
         model: The model; it must be here.
-        shapes: Sizes for inputs that it leaves open; the catalog's where not given.
+        shapes: Sizes for inputs, open ones and others; the catalog's where not given.
 
     Raises:
         UserError: It is damaged, ``shapes`` do not fit, or nothing here reads it.
@@ -77,8 +77,6 @@ def inspect(model: Located, shapes: Mapping[str, list[int]]) -> ModelReport:
     if model.format != "onnx" or importlib.util.find_spec("onnx") is None:
         function = "edgert.backends.registry:inspect"
         arguments["format"] = model.format
-    elif entry:
-        arguments["resizable"] = [name for name, spec in entry.inputs.items() if not spec.is_static]
     found = isolate.call(function, arguments, TIMEOUT_S, model.place, ModelError)
     known = {
         "name": model.name,

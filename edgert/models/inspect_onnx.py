@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from math import prod
 from typing import Any
 
@@ -18,6 +18,7 @@ from edgert.models.onnx_shapes import (
     specs_of,
     without_rank,
 )
+from edgert.tensor import TensorSpec
 
 # Types that hold weights; 64-bit and 32-bit integers are shapes, axes and indices.
 WEIGHT_TYPES = {"f32", "f16", "bf16", "f64", "i8", "u8", "i4", "u4"}
@@ -30,20 +31,17 @@ UNCOUNTED = {
 }
 
 
-def inspect(
-    path: str, shapes: dict[str, list[int]], resizable: Sequence[str] = ()
-) -> dict[str, Any]:
+def inspect(path: str, shapes: dict[str, list[int]]) -> dict[str, Any]:
     """Return signature, operators, parameters, MACs and origin of an ONNX file, as JSON-able data.
 
     Args:
         path: The file.
-        shapes: Sizes for inputs that the file leaves open.
-        resizable: Inputs that are known to be open, whatever sizes the file declares.
+        shapes: Sizes for inputs, open ones and others.
 
     Raises:
         ModelError: It is damaged, or ``shapes`` do not fit.
     """
-    model = read_model(path, shapes, resizable)
+    model, replaced = read_model(path, shapes)
     inputs, outputs = specs_of(model)
     nodes = list(_nodes(model.graph))
     macs, notes = _count_macs(model, open_dimensions(inputs))
@@ -53,10 +51,17 @@ def inspect(
         "operators": dict(sorted(Counter(map(kind_of, nodes)).items())),
         "parameters": _count_parameters(model.graph, nodes),
         "macs": macs,
-        "notes": [*notes, *without_rank(model)],
+        "notes": [*notes, *without_rank(model), *_told(replaced)],
         "opset": {entry.domain or "ai.onnx": entry.version for entry in model.opset_import},
         "producer": f"{model.producer_name} {model.producer_version}".strip(),
     }
+
+
+def _told(replaced: Mapping[str, TensorSpec]) -> list[str]:
+    return [
+        f"the file declares '{name}' as {spec}: whether it takes other sizes, a runtime proves"
+        for name, spec in replaced.items()
+    ]
 
 
 def kind_of(node: Any) -> str:

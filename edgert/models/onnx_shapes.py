@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import onnx
 import onnx.inliner
@@ -46,10 +45,23 @@ def dtype_of(element: int) -> str:
     return names.Name(element).lower() if element in names.values() else f"type {element}"
 
 
-def read_model(path: str, shapes: dict[str, list[int]], resizable: Sequence[str] = ()) -> Any:
+class Read(NamedTuple):
+    """A model that was read.
+
+    Attributes:
+        model: ``onnx.ModelProto``, with the shapes of everything in between.
+        replaced: Inputs that the file declares with other sizes, as it does.
+    """
+
+    model: Any
+    replaced: dict[str, TensorSpec]
+
+
+def read_model(path: str, shapes: dict[str, list[int]]) -> Read:
     """Read a file, fix ``shapes``, and infer the shapes of everything in between.
 
-    Sizes that the file declares are kept, except those of ``resizable`` inputs.
+    Sizes that the file declares are replaced, as runtimes do it; what contradicts them further on
+    is a fault, as far as ONNX's rules for shapes tell.
 
     Raises:
         ModelError: It is damaged, or ``shapes`` do not fit.
@@ -64,21 +76,25 @@ def read_model(path: str, shapes: dict[str, list[int]], resizable: Sequence[str]
         raise ModelError(place, "is damaged: there is no graph in it", "Fetch it again")
     if model.functions:
         model = onnx.inliner.inline_local_functions(model)
-    for name, sizes in shapes.items():
-        _fix(model, name, sizes, place, may_resize=name in resizable)
+    declared, _ = specs_of(model)
+    replaced = {
+        name: declared[name] for name, sizes in shapes.items() if _fix(model, name, sizes, place)
+    }
     if shapes:
         _forget_shapes(model)
     try:
-        return onnx.shape_inference.infer_shapes(model, data_prop=True)
+        inferred = onnx.shape_inference.infer_shapes(
+            model, data_prop=True, strict_mode=bool(replaced)
+        )
     except onnx.shape_inference.InferenceError as error:
-        raise ModelError(place, f"its shapes contradict one another: {error}") from None
+        said = " ".join(str(error).split())
+        raise ModelError(place, f"its shapes contradict one another: {said}") from None
+    return Read(inferred, replaced)
 
 
 def specs_of(model: Any) -> tuple[dict[str, TensorSpec], dict[str, TensorSpec]]:
     """Return inputs, without the weights that old files list among them, and outputs."""
-    weights = {tensor.name for tensor in model.graph.initializer}
-    inputs = [value for value in model.graph.input if value.name not in weights]
-    return _specs(inputs), _specs(model.graph.output)
+    return _specs(_inputs(model)), _specs(model.graph.output)
 
 
 def shapes_of(model: Any) -> dict[str, Dims]:
@@ -103,6 +119,11 @@ def open_dimensions(inputs: dict[str, TensorSpec]) -> str:
     return f"MACs are not known while sizes are open: {', '.join(still_open)}; give --shape"
 
 
+def _inputs(model: Any) -> list[Any]:
+    weights = {tensor.name for tensor in model.graph.initializer}
+    return [value for value in model.graph.input if value.name not in weights]
+
+
 def _specs(values: Any) -> dict[str, TensorSpec]:
     return {
         value.name: TensorSpec(dtype_of(value.type.tensor_type.elem_type), _dims(value) or ())
@@ -120,22 +141,20 @@ def _dims(value: Any) -> Dims | None:
     )
 
 
-def _fix(model: Any, name: str, sizes: list[int], place: str, *, may_resize: bool) -> None:
-    found = {value.name: value for value in model.graph.input}
+def _fix(model: Any, name: str, sizes: list[int], place: str) -> bool:
+    """Give an input its sizes; return whether one that the file declares was replaced."""
+    found = {value.name: value for value in _inputs(model)}
     if name not in found:
         raise ModelError(place, f"has no input '{name}'", f"Its inputs: {', '.join(found)}")
     declared = _dims(found[name])
-    if declared is not None:
-        pairs = zip(declared, sizes, strict=False)
-        fits = len(declared) == len(sizes)
-        fits = fits and (may_resize or all(was in (None, now) for was, now in pairs))
-        if not fits:
-            spec = _specs([found[name]])[name]
-            raise ModelError(place, f"input '{name}' is {spec}, {sizes} does not fit")
+    if declared is not None and len(declared) != len(sizes):
+        spec = _specs([found[name]])[name]
+        raise ModelError(place, f"input '{name}' is {spec}, {sizes} does not fit")
     shape = found[name].type.tensor_type.shape
     del shape.dim[:]
     for size in sizes:
         shape.dim.add().dim_value = size
+    return any(was not in (None, now) for was, now in zip(declared or (), sizes, strict=False))
 
 
 def _forget_shapes(model: Any) -> None:

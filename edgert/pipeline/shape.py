@@ -11,7 +11,7 @@ from pydantic.errors import PydanticInvalidForJsonSchema
 from edgert.pipeline.marks import Loc
 
 Shape = dict[str, Any]
-_NUMBERS = {"number", "integer"}
+NUMBERS = {"number", "integer"}
 
 
 @cache
@@ -48,7 +48,7 @@ def types_of(shape: Shape) -> set[str]:
 def is_number(shape: Shape) -> bool:
     """Whether a shape takes numbers, and neither true nor false."""
     types = types_of(shape)
-    return bool(types & _NUMBERS) and "boolean" not in types
+    return bool(types & NUMBERS) and "boolean" not in types
 
 
 def range_of(shape: Shape) -> str:

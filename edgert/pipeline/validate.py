@@ -143,7 +143,9 @@ def _flaw(model: type[BaseModel], subject: Subject, loc: Loc, errors: list[dict[
     if len(errors) > 1 and all(nouns):
         return Flaw(place, *neither(error["input"], nouns, mark))
     worded = next((each for each, noun in zip(errors, nouns, strict=True) if not noun), error)
-    return Flaw(place, *explain(worded, shape_at(model, loc), mark, key))
+    fault, mend = explain(worded, shape_at(model, loc), mark, key)
+    words = [word for word in map(_word_of, errors) if word and len(errors) > 1]
+    return Flaw(place, fault, " or ".join([mend, *words]))
 
 
 def _word_of(error: dict[str, Any]) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from edgert.pipeline.marks import Mark
 from edgert.pipeline.near import choices
-from edgert.pipeline.shape import Shape, range_of
+from edgert.pipeline.shape import NUMBERS, Shape, range_of, types_of
 from edgert.pipeline.spec import EDGE, EDGE_MEND, PIPELINE_NAME, STAGE_NAME
 from edgert.redact import redact
 
@@ -110,7 +110,7 @@ def _type_mend(noun: str, shape: Shape) -> str:
 
 def _range(error: Mapping[str, Any], shape: Shape, value: str) -> Said:
     size = "small" if error["type"].startswith("greater") else "large"
-    noun = "whole number" if shape.get("type") == "integer" else "number"
+    noun = "whole number" if types_of(shape) & NUMBERS == {"integer"} else "number"
     within = range_of(shape)
     if within:
         return f"{value} is too {size}", f"Give a {noun} {within}"

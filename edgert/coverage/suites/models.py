@@ -108,13 +108,9 @@ def models_in(folder: Path) -> list[str]:
 
 
 def _onnx(model: Located, shapes: Mapping[str, list[int]], folder: Path) -> tuple[str, Graph]:
-    resizable = (
-        [n for n, spec in model.entry.inputs.items() if not spec.is_static] if model.entry else []
-    )
     arguments = {
         "path": str(model.need_path()),
         "shapes": dict(shapes),
-        "resizable": resizable,
         "target": str(folder / "model.onnx"),
     }
     function = "edgert.coverage.suites.onnx_graph:make_ready"

@@ -20,23 +20,20 @@ from edgert.models.onnx_shapes import dtype_of, read_model, shapes_of
 from edgert.tensor import DTYPES
 
 
-def make_ready(
-    path: str, shapes: dict[str, list[int]], resizable: list[str], target: str
-) -> dict[str, Any]:
+def make_ready(path: str, shapes: dict[str, list[int]], target: str) -> dict[str, Any]:
     """Write a copy with ``shapes`` fixed and unique node names; return its path and its graph.
 
     A model with weights in files of their own is left where it is: they may be gigabytes.
 
     Args:
         path: The model.
-        shapes: Sizes for inputs that it leaves open.
-        resizable: Inputs that are open whatever sizes the file declares.
+        shapes: Sizes for inputs, open ones and others.
         target: The copy.
 
     Raises:
         ModelError: It is damaged, or ``shapes`` do not fit.
     """
-    model = read_model(path, shapes, resizable)
+    model = read_model(path, shapes).model
     if _check_weights(model, Path(path)):
         if shapes:
             fault = "it has weights in files of their own, and sizes that have to be fixed"
@@ -55,7 +52,7 @@ def read_graph(path: str) -> Graph:
     Raises:
         ModelError: It is damaged.
     """
-    model = read_model(path, {})
+    model = read_model(path, {}).model
     _name_nodes(model)
     return graph_of(model)
 

@@ -94,7 +94,7 @@ def test_a_warning_is_marked_and_no_failure(good: str, tmp_path: Path) -> None:
     [
         ("ato", "'ato' does not fit. Give a whole number or 'auto'."),
         ("1.5", "'1.5' does not fit. Give a whole number or 'auto'."),
-        ("0", "'0' is too small. Give a number between 1 and 64."),
+        ("0", "'0' is too small. Give a whole number between 1 and 64 or 'auto'."),
         ("yes", "'yes' (YAML reads it as true) is not a whole number. "
          "Give a whole number between 1 and 64."),
     ],

@@ -101,16 +101,35 @@ def test_open_sizes_leave_macs_unknown_until_given(inspect_graph: Inspect) -> No
     ("shapes", "said"),
     [
         ({"z": [1]}, "has no input 'z'. Its inputs: x."),
-        ({"x": [1, 4]}, "input 'x' is f32[?,3], [1, 4] does not fit"),
+        ({"w": [3]}, "has no input 'w'. Its inputs: x."),
         ({"x": [1, 3, 1]}, "input 'x' is f32[?,3], [1, 3, 1] does not fit"),
     ],
 )
 def test_shapes_that_do_not_fit(inspect_graph: Inspect, shapes: dict, said: str) -> None:
     with pytest.raises(ModelError) as caught:
         inspect_graph(
-            [node("Relu", ["x"], ["y"])], [value("x", "n", 3)], [], [value("y")], **shapes
+            [node("Add", ["x", "w"], ["y"])],
+            [value("x", "n", 3), value("w", 3)],
+            [weights("w", 3)],
+            [value("y")],
+            **shapes,
         )
     assert said in str(caught.value)
+
+
+def test_declared_sizes_are_replaced_as_runtimes_do_it(inspect_graph: Inspect) -> None:
+    conv = [node("Conv", ["x", "w"], ["y"])]
+    parts = ([value("x", 1, 3, 8, 8)], [weights("w", 4, 3, 3, 3)], [value("y", 1, 4, 6, 6)])
+    report = inspect_graph(conv, *parts, x=[1, 3, 16, 8])
+    assert report.inputs == {"x": TensorSpec("f32", (1, 3, 16, 8))}
+    assert report.outputs == {"y": TensorSpec("f32", (1, 4, 14, 6))}
+    said = "the file declares 'x' as f32[1,3,8,8]: whether it takes other sizes, a runtime proves"
+    assert report.notes == [said]
+    product = [node("MatMul", ["x", "w"], ["y"])]
+    parts = ([value("x", 2, 4)], [weights("w", 4, 5)], [value("y", 2, 5)])
+    assert inspect_graph(product, *parts, x=[7, 4]).macs == 7 * 4 * 5
+    with pytest.raises(ModelError, match=r"its shapes contradict one another: .*MatMul"):
+        inspect_graph(product, *parts, x=[2, 3])
 
 
 def test_what_is_not_counted_is_said(inspect_graph: Inspect) -> None:
