@@ -17,7 +17,7 @@ from av.video.stream import VideoStream
 from edgert.errors import FrameLostError, MediaError
 from edgert.stages.base import Outputs, StageContext
 from edgert.stages.source.container import missing_bytes, open_video, said
-from edgert.stages.source.landing import Landing, find_landing
+from edgert.stages.source.landing import Landing, find_landing, find_play
 from edgert.stages.source.painter import Painter
 from edgert.stages.source.timeline import Timeline
 from edgert.tensor import FrameHeader, PortSpec
@@ -215,9 +215,26 @@ class VideoDecoder:
         """Write the frame last grabbed."""
         self.painter.write(outputs["image"])
 
-    def land(self, number: int) -> bool:
-        """Go on at a frame without decoding all before it; whether that was possible."""
-        return not self._plays_left and self._reader.land(number, self._context.place)
+    def land(self, number: int) -> int:
+        """Go on at a frame, or near it, without decoding all before it.
+
+        Returns:
+            How many frames are left to let go.
+        """
+        place = self._context.place
+        number -= self._skip_plays(number, place)
+        return 0 if self._reader.land(number, place) else number
+
+    def _skip_plays(self, number: int, place: str) -> int:
+        """Let whole plays before a frame go, undecoded; how many frames those have."""
+        play = find_play(self._path, place) if self._plays_left else None
+        if play is None:
+            return 0
+        plays = min(number // play.frames, self._plays_left)
+        self._plays_left -= plays
+        last_ns, shown_ns = self._ns(play.last - self._start), self._ns(play.last_duration)
+        self.timeline.skip(plays, last_ns, shown_ns)
+        return plays * play.frames
 
     def close(self) -> None:
         """Close the file and say what was out of the ordinary."""
@@ -253,6 +270,9 @@ class VideoDecoder:
     def _stamp(self, frame: VideoFrame) -> int:
         pts, duration = frame.pts, frame.duration
         return self.timeline.stamp(
-            None if pts is None else (pts - self._start) * self._numerator // self._denominator,
-            duration * self._numerator // self._denominator if duration else 0,
+            None if pts is None else self._ns(pts - self._start),
+            self._ns(duration) if duration else 0,
         )
+
+    def _ns(self, units: int) -> int:
+        return units * self._numerator // self._denominator

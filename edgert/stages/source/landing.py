@@ -7,7 +7,9 @@ its time is the n-th smallest, and the last key frame that is not after it is wh
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
+from operator import attrgetter
 from typing import NamedTuple
 
 from av.error import FFmpegError
@@ -42,8 +44,37 @@ class _Mark(NamedTuple):
     is_keyframe: bool
 
 
+class Play(NamedTuple):
+    """One play of a file.
+
+    Attributes:
+        frames: How many it has.
+        last: Time of the last one, in units of the stream.
+        last_duration: How long that is shown; 0 where it is not told.
+    """
+
+    frames: int
+    last: int
+    last_duration: int
+
+
 def find_landing(path: str, place: str, number: int) -> Landing | None:
     """Return where to land for a frame; None where times do not tell, or nothing is won."""
+    marks = _marks(path, place, number + _REORDERED_AT_MOST)
+    return _landing(marks, number) if marks else None
+
+
+def find_play(path: str, place: str) -> Play | None:
+    """Return what each play of a file has; None where its packets do not tell."""
+    marks = _marks(path, place)
+    if not marks or len({mark.pts for mark in marks}) != len(marks):
+        return None
+    last = max(marks, key=attrgetter("pts"))
+    return Play(len(marks), last.pts, last.end - last.pts)
+
+
+def _marks(path: str, place: str, at_most: int = sys.maxsize) -> list[_Mark]:
+    """Return the packets of a file, in their order; none where one is not as it should be."""
     container, stream = open_video(path, place)
     marks: list[_Mark] = []
     try:
@@ -51,16 +82,18 @@ def find_landing(path: str, place: str, number: int) -> Landing | None:
             if not packet.size:
                 continue
             if packet.pts is None or packet.is_discard or packet.is_corrupt:
-                return None
+                return []
             end = packet.pts + (packet.duration or 0)
             marks.append(_Mark(packet.pts, end, packet.is_keyframe))
-            if len(marks) > number + _REORDERED_AT_MOST:
-                break
+            if len(marks) > at_most:
+                return marks
     except FFmpegError:
-        return None
+        return []
     finally:
         container.close()
-    return _landing(marks, number)
+    return (
+        marks if len(marks) >= stream.frames else []
+    )  # else some are told lost, nobody knows where
 
 
 def _landing(marks: list[_Mark], number: int) -> Landing | None:

@@ -43,3 +43,13 @@ class Timeline:
     def start_again(self) -> None:
         """Let the container's times begin anew after the last frame: the file is looped."""
         self._base_ns = self._next_ns
+
+    def skip(self, plays: int, last_ns: int, duration_ns: int) -> None:
+        """Let whole plays have passed: as if each had been stamped to its last frame.
+
+        Args:
+            plays: How many.
+            last_ns: When the last frame of each is, from its start.
+            duration_ns: How long that is shown; 0 where it is not known.
+        """
+        self._base_ns = self._next_ns = plays * (last_ns + (duration_ns or self._step_ns))

@@ -83,9 +83,9 @@ class VideoSource(Source):
 
     def resume(self, sequence: int) -> None:
         """Go on at a frame, from the key frame before it where the file's times tell which."""
-        is_far = sequence >= _WORTH_A_LANDING
-        if not (is_far and self._file is not None and self._file.land(sequence)):
-            super().resume(sequence)
+        if sequence >= _WORTH_A_LANDING and self._file is not None:
+            sequence = self._file.land(sequence)
+        super().resume(sequence)
 
     def write(self, outputs: Outputs) -> None:
         """Copy the planes of the frame last grabbed into its slot, once."""

@@ -38,6 +38,12 @@ def headers(run: StageRun) -> list[FrameHeader]:
     return found
 
 
+def grabbed(run: StageRun) -> FrameHeader:
+    out = run.grab()
+    assert out is not None
+    return out["image"].header
+
+
 def drain(run: StageRun) -> tuple[int, list[str], str]:
     """Frames given, reasons of those lost, and the fault at the end."""
     given, lost = 0, []
@@ -511,10 +517,26 @@ def with_planes(run: StageRun) -> Iterator[tuple[FrameHeader, dict[str, Any]]]:
         yield sample.header, {name: array.copy() for name, array in sample.tensors.items()}
 
 
-def test_a_looped_file_goes_on_in_a_later_play(tmp_path: Path) -> None:
-    path = make_video(tmp_path / "short.mkv", pts=range(60))
+@pytest.mark.parametrize("number", [119, 120, 130, 179, 180])
+@pytest.mark.parametrize("suffix", ["mkv", "mp4"])
+def test_a_looped_file_goes_on_in_a_later_play(tmp_path: Path, suffix: str, number: int) -> None:
+    path = make_video(tmp_path / f"short.{suffix}", pts=range(60))
     with playing(path, loop=3) as run:
         whole = [header.pts_ns for header in headers(run)]
+    assert len(whole) == 180
     with playing(path, loop=3) as run:
-        run.stage.resume(130)
-        assert [header.pts_ns for header in headers(run)] == whole[130:]
+        run.stage.resume(number)
+        assert [header.pts_ns for header in headers(run)] == whole[number:]
+
+
+def test_plays_before_the_last_are_not_decoded_again(tmp_path: Path) -> None:
+    """They are so many that it would not end."""
+    path = make_video(tmp_path / "short.mkv", pts=range(60))
+    with playing(path, loop=10**9) as run:
+        start_ns, *second = [grabbed(run).pts_ns for _ in range(62)][60:]
+    with playing(path, loop=10**9) as run:
+        run.stage.resume(60 * (10**9 - 1))
+        last = [header.pts_ns for header in headers(run)]
+    assert len(last) == 60
+    assert last[0] == start_ns * (10**9 - 1)
+    assert last[1] - last[0] == second[0] - start_ns
