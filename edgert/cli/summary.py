@@ -52,6 +52,11 @@ def render_summary(summary: Summary) -> str:
             for name, stage in summary.stages.items()
             if stage.restarts
         ),
+        *(
+            f"stage {name}: it is away: {stage.away}"
+            for name, stage in summary.stages.items()
+            if stage.away
+        ),
         *(_source(name, source) for name, source in summary.sources.items()),
         *(_device(name, device) for name, device in summary.devices.items()),
         *(

@@ -79,7 +79,11 @@ class TryFrame(msgspec.Struct, tag="try-frame", frozen=True):
     file: str
 
 
-ToWorker = Start | Stop | Go | LogLevel | Leave | Change | Lend | Resume | TryFrame
+class Deal(msgspec.Struct, tag="deal", frozen=True):
+    """A worker behind one of your stages has left frames undone: give them to another one."""
+
+
+ToWorker = Start | Stop | Go | LogLevel | Leave | Change | Lend | Resume | TryFrame | Deal
 
 
 class Ready(msgspec.Struct, tag="ready", frozen=True):

@@ -11,7 +11,7 @@ from edgert.errors import Fault, PipelineError
 from edgert.pipeline.check_devices import check_devices, warn_shared_cores
 from edgert.pipeline.check_edges import EDGE_CHECKS
 from edgert.pipeline.check_graph import GRAPH_CHECKS
-from edgert.pipeline.check_replicas import check_replicas, warn_idle, warn_unordered
+from edgert.pipeline.check_replicas import check_replicas, warn_idle
 from edgert.pipeline.check_stages import (
     check_workers,
     find_contracts,
@@ -74,7 +74,6 @@ def check(document: Document, kinds: Kinds) -> Checked:
         *warn_shared_cores(document, options),
         *warn_shapes(document, options),
         *warn_idle(document, options, contracts),
-        *warn_unordered(document),
     )
     return Checked(every, warnings, options, contracts)
 

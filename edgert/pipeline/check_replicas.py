@@ -15,7 +15,7 @@ from edgert.pipeline.contract import StageContract
 from edgert.pipeline.document import Document
 from edgert.pipeline.graph import Contracts, cycles, edges, streams, upstream
 from edgert.pipeline.marks import Loc
-from edgert.pipeline.spec import PipelineSpec, StageSpec
+from edgert.pipeline.spec import StageSpec
 
 
 def check_replicas(document: Document, contracts: Contracts) -> Iterator[Fault]:
@@ -52,29 +52,6 @@ def warn_idle(
             fault = f"{workers} workers can never all be busy with {frames} frames in flight"
             mend = "Set limits.in_flight to twice as many as there are workers, or have fewer"
             yield document.fault(("stages", name, key_of(stage)), "", fault, mend)
-
-
-def warn_unordered(document: Document) -> Iterator[Fault]:
-    """Warn of workers that cannot be started again, since frames reach them in no order."""
-    for name in unordered(document.spec):
-        policies = (document.spec.restart.policy, document.spec.stages[name].restart.policy)
-        if "never" not in policies:
-            fault = "a worker of it that dies ends the run: the stage before it has several, too"
-            mend = "That is the price; or give one of the two stages a single worker"
-            loc: Loc = ("stages", name, key_of(document.spec.stages[name]))
-            yield document.fault(loc, "", fault, mend)
-
-
-def unordered(spec: PipelineSpec) -> tuple[str, ...]:
-    """Return stages of several workers that read a stage of several workers.
-
-    How far a worker has come, which one that takes its place must know, stands in the ledger as a
-    water mark for each stream: true as long as its frames come in order.
-    """
-    several = {name for name, stage in spec.stages.items() if key_of(stage)}
-    return tuple(
-        name for name, reads in upstream(spec).items() if name in several and several & {*reads}
-    )
 
 
 def key_of(stage: StageSpec) -> str:

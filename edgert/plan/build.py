@@ -7,7 +7,6 @@ from typing import Any, Protocol
 
 from edgert.errors import Fault, PipelineError, UserError
 from edgert.pipeline.check import Checked, in_order
-from edgert.pipeline.check_replicas import unordered
 from edgert.pipeline.document import Document
 from edgert.pipeline.graph import cycles, edges, order, streams
 from edgert.plan.aside import Aside, Way, find_aside
@@ -222,8 +221,6 @@ class _Builder:
         own: dict[str, Any] = {}
         for name in names:
             own |= self._spec.stages[name].restart.model_dump(exclude_unset=True)
-        if any(name in unordered(self._spec) for name in names):
-            own["policy"] = "never"
         return RestartPolicy(**{**self._spec.restart.model_dump(), **own})
 
     def _planner(self, leaves: list[str]) -> RingPlanner:

@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 
 _DOUBLINGS_AT_MOST = 30
+_LONGEST_ABSENCE_S = 3600.0
 
 
 class RestartPolicy(msgspec.Struct, frozen=True):
@@ -47,6 +48,15 @@ class RestartPolicy(msgspec.Struct, frozen=True):
         doubled_ms = self.delay_ms * float(2 ** min(recent, _DOUBLINGS_AT_MOST))
         factor = 1 + self.jitter * (2 * chance - 1)
         return min(self.max_delay_ms, doubled_ms) * factor / 1e3
+
+    def absence_s(self, absences: int) -> float:
+        """Return how long a worker whose budget is used up stays away while others do its work.
+
+        Args:
+            absences: How often it was away before without having been well in between.
+        """
+        doubled_s = self.window_s * float(2 ** min(absences, _DOUBLINGS_AT_MOST))
+        return min(max(doubled_s, self.max_delay_ms / 1e3), max(self.window_s, _LONGEST_ABSENCE_S))
 
     @property
     def budget(self) -> str:

@@ -27,7 +27,7 @@ def close_accounts(plan: Plan, ledger: Ledger, members: dict[str, Member], fds: 
     failed = {
         name
         for member in members.values()
-        if member.state == crew.FAILED or member.restarts
+        if member.state in (crew.FAILED, crew.AWAY) or member.restarts
         for name in member.plan.stage_names
     }
     wrong = _close_streams(plan, ledger, fds, anybody_failed=bool(failed))

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 from edgert.errors import FrameFiltered, FrameLostError
 from edgert.runtime.lending import Lending
-from edgert.runtime.node import WAIT_IN, Outputs, ReadingNode
+from edgert.runtime.node import WAIT_IN, ReadingNode
+from edgert.runtime.outputs import Outputs
 from edgert.stages.base import AsyncStage
 from edgert.transport.join import Arrival, Join
 from edgert.transport.ledger import StageBlock
@@ -87,8 +88,9 @@ class AsyncNode(ReadingNode):
         ended = self._join.streams_ended()
         if ended:
             self._note_ends(ended)
-        elif arrival is None and not self._tickets:
-            self.finished = self._join.ended
+        elif arrival is None:
+            all_told = self._outputs.send_ends()
+            self.finished = all_told and not self._tickets and self._join.ended
         return delivered or arrival is not None or bool(ended)
 
     def lend(self, lending: Lending | None) -> None:
@@ -108,7 +110,8 @@ class AsyncNode(ReadingNode):
             return ()
         if not self._has_room() or self._held_back or self._is_held_back():
             return (self._wake_fd, *self._permit_fds())
-        waited = self._outputs.free_fds if self._lacks_loan else self._join.fds
+        outputs = self._outputs
+        waited = outputs.free_fds if self._lacks_loan else (*self._join.fds, *outputs.end_fds())
         return (self._wake_fd, *self._permit_fds(), *waited)
 
     def _has_room(self) -> bool:

@@ -18,7 +18,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from edgert.errors import EdgertError, FrameFiltered, FrameLostError
 from edgert.runtime.async_node import AsyncNode, Ticket
-from edgert.runtime.node import WAIT_BATCH, WAIT_IN, Outputs
+from edgert.runtime.node import WAIT_BATCH, WAIT_IN
+from edgert.runtime.outputs import Outputs
 from edgert.stages.base import Batching, BatchStage
 from edgert.transport.join import Arrival, Join
 from edgert.transport.ledger import StageBlock

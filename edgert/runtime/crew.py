@@ -30,6 +30,7 @@ from edgert.errors import (
 from edgert.plan.structs import TrialOrder, WorkerPlan
 
 STARTING, READY, WAITING, FINISHED, FAILED = "starting", "ready", "waiting", "finished", "failed"
+AWAY = "away"
 ENDED = frozenset({FINISHED, FAILED})
 
 
@@ -49,14 +50,18 @@ class Member:
     Attributes:
         plan: Its part of the plan.
         pid: Its process, 0 until it is forked.
-        state: ``starting``, ``ready``, ``waiting`` (for its restart), ``finished`` or ``failed``.
+        state: ``starting``, ``ready``, ``waiting`` (for its restart), ``away`` (for long: its
+            budget is used up, and others of its stage do its work), ``finished`` or ``failed``.
         exited: Whether the process is gone.
         reports: What its stages reported while opening.
         failure: What it said before it exited; None where it died without a word.
         was_ready: Whether it could boot: one that never did is not started again.
         hung: Why it was killed, where it hung.
         stack_by_s: When a hung worker's stack is read, and it is killed; 0 before.
+        ready_s: When it became ready the last time.
         restarts_s: When it was started again.
+        absences: How often it went away without having been well for long in between.
+        why_away: Why it went away; empty where it did not, or has been ready since.
         due_s: When it is to be started again.
         set_aside: Stage, stream and sequence of frames that are not tried again.
         trying: The device that it is opening.
@@ -83,7 +88,10 @@ class Member:
     was_ready: bool = False
     hung: str = ""
     stack_by_s: float = 0.0
+    ready_s: float = 0.0
     restarts_s: list[float] = field(default_factory=list)
+    absences: int = 0
+    why_away: str = ""
     due_s: float = 0.0
     set_aside: list[tuple[str, int, int]] = field(default_factory=list)
     trying: Trying | None = None
@@ -126,14 +134,21 @@ class Member:
         self.try_by_s = now_s + message.within_s
         self.refused.setdefault(message.stage, {}).update(message.refused)
 
-    def is_ready(self, reports: dict[str, dict[str, Any]]) -> None:
+    def is_ready(self, reports: dict[str, dict[str, Any]], now_s: float) -> None:
         """Note that it has opened its stages."""
         self.state = READY
+        self.ready_s = now_s
+        self.why_away = ""
         self.was_ready = True
         self.reports = reports
         self.trying = None
         self.try_by_s = 0.0
         self.fallback = None
+
+    def forgive(self, now_s: float) -> None:
+        """Forget that it was away where it has been well since for as long as its window."""
+        if self.state == READY and now_s - self.ready_s > self.plan.restart.window_s:
+            self.absences = 0
 
     def heir(self, plan: WorkerPlan, trials: tuple[TrialOrder, ...]) -> Member:
         """Return who is opened beside it to take its place with another plan."""
@@ -176,7 +191,7 @@ class Member:
 
 def dues(members: Iterable[Member]) -> list[float]:
     """Return the times at which something of a worker is due."""
-    waiting = [member.due_s for member in members if member.state == WAITING]
+    waiting = [member.due_s for member in members if member.state in (WAITING, AWAY)]
     others = (
         due_s
         for member in members

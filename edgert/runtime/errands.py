@@ -6,7 +6,7 @@ from typing import Protocol
 
 import msgspec
 
-from edgert.errors import UserError
+from edgert.errors import RunError, UserError
 from edgert.pipeline.near import choices
 from edgert.plan.structs import Plan
 from edgert.runtime import crew
@@ -53,6 +53,10 @@ class Restarting:
         self._supervisor = supervisor
         self._stage = stage
         member = _member_of(supervisor, stage)
+        self._absences = member.absences
+        if member.state == crew.AWAY and supervisor.phase == "running":
+            member.due_s = 0.0
+            return
         if member.state != crew.READY:
             fault = f"cannot be started again: its worker is {member.state}"
             raise UserError(f"stage '{stage}'", fault, "Look at its status, and try again")
@@ -64,6 +68,8 @@ class Restarting:
         if member.state == crew.FAILED:
             place, mend = f"stage '{self._stage}'", "The log says why; mend it, and start the run"
             raise self._supervisor.error or UserError(place, "has failed", mend)
+        if member.state == crew.AWAY and member.absences > self._absences:
+            raise RunError(f"stage '{self._stage}'", member.why_away, "See the lines of its log")
         if member.state == crew.FINISHED:
             return f"stage '{self._stage}' had come to its end"
         if member.leave_by_s or member.state != crew.READY:

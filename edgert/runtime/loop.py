@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from edgert.control.channel import WorkerChannel
-from edgert.control.messages import Change, Leave, Lend, LogLevel, Resume, Stop
+from edgert.control.messages import Change, Deal, Leave, Lend, LogLevel, Resume, Stop
 from edgert.logs import set_level
 from edgert.runtime.async_node import AsyncNode
 from edgert.runtime.lending import Lending
@@ -88,6 +88,9 @@ class Loop:
         if isinstance(message, Stop):
             for node in self._nodes:
                 node.stop()
+        elif isinstance(message, Deal):
+            for node in self._nodes:
+                node.deal_again()
         elif isinstance(message, LogLevel):
             set_level(message.level)
         elif isinstance(message, Change):

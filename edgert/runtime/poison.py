@@ -10,7 +10,7 @@ import logging
 import mmap
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,6 +19,7 @@ from edgert.runtime.crew import Member
 from edgert.runtime.wiring import Fds
 from edgert.transport.edge import EdgePlan
 from edgert.transport.ledger import SLOT_HELD, Ledger, StageBlock
+from edgert.transport.recovery import Frame
 from edgert.transport.ring import RingPlan
 from edgert.transport.segment import map_segment
 from edgert.transport.slot import frame_of
@@ -46,16 +47,35 @@ class Poison:
         self._deaths: Counter[tuple[str, int, int]] = Counter()
 
     def note_death(self, member: Member) -> None:
-        """Count a death with the frames that were in work, and set aside those it is enough of."""
+        """Count a death with the frames that were in work, and set aside those it is enough of.
+
+        Workers of one stage count together: what one has died of, another one tries.
+        """
         for stage in member.plan.stages:
-            for stream, sequence in self._in_work(stage):
-                key = (stage.name, stream, sequence)
-                self._deaths[key] += 1
-                if self._deaths[key] == _DEATHS:
-                    member.set_aside.append(key)
+            name = stage.name.partition(".")[0]
+            in_work = self._in_work(stage)
+            self._forget(member, stage, in_work)
+            for stream, sequence in in_work:
+                self._deaths[name, stream, sequence] += 1
+                if self._deaths[name, stream, sequence] == _DEATHS:
+                    member.set_aside.append((stage.name, stream, sequence))
                     self._tell(stage, stream, sequence)
 
-    def _in_work(self, stage: StagePlan) -> set[tuple[int, int]]:
+    def _forget(self, member: Member, stage: StagePlan, in_work: Set[Frame]) -> None:
+        """Forget frames of a stage that are through: a run may last for years."""
+        name = stage.name.partition(".")[0]
+        alive = in_work | {
+            (stream, sequence)
+            for stream in stage.streams
+            for sequence in self._ledger.stream(self._plan.streams[stream]).in_flight()
+        }
+        for key in list(self._deaths):
+            if key[0] == name and key[1:] not in alive:
+                del self._deaths[key]
+        kept = [key for key in member.set_aside if key[0] != stage.name or key[1:] in alive]
+        member.set_aside[:] = kept
+
+    def _in_work(self, stage: StagePlan) -> set[Frame]:
         block = self._ledger.stage(stage.name)
         working = {n: block.mark(StageBlock.WORKING, n) for n in stage.streams}
         if stage.is_source:
@@ -64,11 +84,11 @@ class Poison:
                 for n, mark in working.items()
                 if mark > block.mark(StageBlock.BEGUN, n) >> 2
             }
+        is_done = block.was_done_last if "." in stage.name else block.is_done  # in any order
         return {
             (held.stream, held.sequence)
             for held in self._held(stage)
-            if held.sequence < working[held.stream]
-            and not block.is_done(held.stream, held.sequence)
+            if held.sequence < working[held.stream] and not is_done(held.stream, held.sequence)
         }
 
     def _held(self, stage: StagePlan) -> Iterator[_Held]:

@@ -49,17 +49,14 @@ class Revival:
         """Have a worker wait for its restart; whether it is started again."""
         if member.trying is not None and member.failure is None:
             return self._try_next_device(member, error, now_s)
-        if not member.was_ready or _is_for_the_user(member, error):
+        member.forgive(now_s)
+        if not member.was_ready or member.absences or _is_for_the_user(member, error):
             return False
         chance = random.random()  # noqa: S311  for jitter
         delay_s = member.plan.restart.next_delay_s(member.restarts_s, now_s, chance)
         if delay_s is None:
             return False
-        if member.state == crew.READY:  # else it died before it could try a frame again
-            self._poison.note_death(member)
-            _note_lost_device(member, error)
-        else:
-            member.refused.clear()  # what refuses now may be back in a moment
+        self._note_death(member, error)
         member.state = crew.WAITING
         member.due_s = now_s + delay_s
         log.warning(
@@ -68,6 +65,32 @@ class Revival:
             member.restarts + 1, member.plan.restart.budget,
         )  # fmt: skip
         return True
+
+    def plan_absence(self, member: Member, error: EdgertError, now_s: float) -> bool:
+        """Have a worker stay away while others of its stage do its work; whether it may."""
+        policy = member.plan.restart
+        if not member.was_ready or policy.policy == "never":
+            return False
+        self._note_death(member, error)
+        away_s = policy.absence_s(member.absences)
+        member.absences += 1
+        member.state = crew.AWAY
+        member.due_s = now_s + away_s
+        fault = error.faults[0]
+        member.why_away = f"{fault.place}: {fault.fault}"
+        log.error(
+            "worker '%s' is away for %.0f s, the others of its stage do its work: %s: %s "
+            "(restarts %d, allowed are %s)",
+            member.plan.name, away_s, fault.place, fault.fault, member.restarts, policy.budget,
+        )  # fmt: skip
+        return True
+
+    def _note_death(self, member: Member, error: EdgertError) -> None:
+        if member.state == crew.READY:  # else it died before it could try a frame again
+            self._poison.note_death(member)
+            _note_lost_device(member, error)
+        else:
+            member.refused.clear()  # what refuses now may be back in a moment
 
     def _try_next_device(self, member: Member, error: EdgertError, now_s: float) -> bool:
         """Have a worker that hung or died while it opened a device start anew without that."""

@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping, Sequence, Set
 
 from edgert.errors import EdgertError, FrameLostError, SourceError, StageError, UserError
 from edgert.runtime.feed_watch import FeedWatch
-from edgert.runtime.node import WAIT_IN, Node, Outputs
+from edgert.runtime.node import WAIT_IN, Node
+from edgert.runtime.outputs import Outputs
 from edgert.stages.base import Source
 from edgert.tensor import FrameHeader
 from edgert.transport.gate import FlowGate
@@ -90,7 +91,7 @@ class SourceNode(Node):
         """Send one frame off, or drop one; account for what came back."""
         if self._ending:
             self._gate.settle()
-            self.finished = not self._gate.in_flight
+            self.finished = self._outputs.send_ends() and not self._gate.in_flight
             return False
         if self._watch is not None and not self._is_there(self._watch):
             return False
@@ -122,7 +123,9 @@ class SourceNode(Node):
 
     def wait_fds(self) -> Sequence[int]:
         """Wait for a live source's frame, for credits, else for a slot."""
-        if self._ending or not self._gate.is_open():
+        if self._ending:
+            return (self._gate.done_fd, *self._outputs.end_fds())
+        if not self._gate.is_open():
             return (self._gate.done_fd,)
         if self._watch is not None and not self._watch.feed.is_ready():
             return (self._watch.feed.ready_fd,)
@@ -217,6 +220,7 @@ class SourceNode(Node):
         if self._watch is not None:
             self._words[StageBlock.LOST] += self._watch.look(self._gate)
         self._ending = True
+        self._gate.end()
         self._outputs.end(self._stream)
 
     def _raised(self, error: BaseException) -> EdgertError:

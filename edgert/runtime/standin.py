@@ -14,10 +14,10 @@ later, and every input gets its turn however fast another one is.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 
 from edgert.plan.structs import Plan, StagePlan, WorkerPlan
+from edgert.runtime.outbox import Outbox
 from edgert.runtime.wiring import Fds, Wiring
 from edgert.transport.edge import EdgePlan
 from edgert.transport.ledger import (
@@ -33,27 +33,9 @@ from edgert.transport.reader import RingReader
 from edgert.transport.ring import RingPlan
 from edgert.transport.segment import map_segment
 from edgert.transport.slot import frame_of
-from edgert.transport.token import DONE, END, FRAME, FREE, GAP, LOST, NONE, Token
+from edgert.transport.token import DONE, END, FRAME, FREE, GAP, LOST, NONE
 
 _TOKENS_AT_ONCE = 256
-
-
-class _Outbox:
-    """A queue to whose reader nobody waits: tokens leave in order, when there is room."""
-
-    def __init__(self, queue: PipeQueue) -> None:
-        self._queue = queue
-        self.unsent: deque[Token] = deque()
-
-    def send(self, token: Token) -> None:
-        """Send a token, or keep it for later."""
-        if self.unsent or not self._queue.send_nowait(token):
-            self.unsent.append(token)
-
-    def send_again(self) -> None:
-        """Send what was kept, as far as there is room."""
-        while self.unsent and self._queue.send_nowait(self.unsent[0]):
-            self.unsent.popleft()
 
 
 class _DeadStage:
@@ -71,10 +53,10 @@ class _DeadStage:
         plan: StagePlan,
         streams: Sequence[str],
         ledger: Ledger,
-        gates: dict[int, _Outbox],
+        gates: dict[int, Outbox],
     ) -> None:
         self.inputs: list[tuple[RingReader, EdgeBlock]] = []
-        self.outputs: list[tuple[_Outbox, EdgePlan]] = []
+        self.outputs: list[tuple[Outbox, EdgePlan]] = []
         self.before: set[str] = set()
         self.behind: list[_DeadStage] = []  # and no way back: a cycle would keep rings mapped
         self._plan = plan
@@ -147,7 +129,8 @@ class StandIn:
         self._ended: set[str] = set()
         self._wiring = Wiring(plan, fds, frozenset())
         gates = {
-            stream: _Outbox(self._wiring.done_queue(stream)) for stream in range(len(plan.streams))
+            number: Outbox(fds[f"gate/{stream}/r"], fds[f"gate/{stream}/w"])
+            for number, stream in enumerate(plan.streams)
         }
         self._stages = {
             stage.name: _DeadStage(stage, plan.streams, self._wiring.ledger, gates)
@@ -181,8 +164,8 @@ class StandIn:
             reader = self._stages.get(edge.reader)
             if writer and not reader:
                 key = f"edge/{edge.name}"
-                queue = PipeQueue(self._fds[f"{key}/r"], self._fds[f"{key}/w"])
-                writer.outputs.append((_Outbox(queue), edge))
+                box = Outbox(self._fds[f"{key}/r"], self._fds[f"{key}/w"])
+                writer.outputs.append((box, edge))
             elif reader and not writer:
                 block = self._wiring.ledger.edge(edge.name)
                 reader.inputs.append((self._wiring.reader(edge.name), block))

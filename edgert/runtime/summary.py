@@ -44,6 +44,7 @@ class StageSummary(msgspec.Struct, frozen=True):
 
     ``open_s`` is how long its last process took to open it, with a model to load, compile and warm
     it up; ``variants`` is what each further size that its model was compiled for cost.
+    ``away`` is why its worker was away at the end, while others of the stage did its work.
     """
 
     frames: int
@@ -60,6 +61,7 @@ class StageSummary(msgspec.Struct, frozen=True):
     open_s: float
     batch: BatchSummary | None = None
     variants: dict[str, dict[str, float]] = {}
+    away: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class Bottleneck(msgspec.Struct, frozen=True):
@@ -175,6 +177,7 @@ def _stage(block: StageBlock, member: Member, stage: StagePlan) -> StageSummary:
         open_s=report.get(OPEN_S, 0.0),
         batch=_batches(block),
         variants=report.get("variants", {}),
+        away=member.why_away or msgspec.UNSET,
     )
 
 

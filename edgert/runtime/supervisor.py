@@ -35,12 +35,12 @@ from edgert.control.messages import (
 from edgert.errors import EdgertError, RunError, WorkerDiedError
 from edgert.plan.structs import Plan
 from edgert.runtime import crew, watch, wiring
+from edgert.runtime.absences import Absences
 from edgert.runtime.crew import Member
 from edgert.runtime.ending import Ending
 from edgert.runtime.folder import RunFolder
 from edgert.runtime.order import RunOptions
 from edgert.runtime.revival import Revival
-from edgert.runtime.standin import StandIn
 from edgert.runtime.succession import Succession
 from edgert.runtime.team import Team
 from edgert.runtime.turns import TurnKeeper
@@ -69,7 +69,6 @@ class Supervisor:
         self.started_s = 0.0
         self.ended_s = 0.0
         self._options = options
-        self._stand_ins: list[StandIn] = []
         self._ending = Ending(options)
         self._killed = False
         self.folder = RunFolder(plan.name)
@@ -84,7 +83,8 @@ class Supervisor:
         self.team = Team(plan, options, self.folder, self.fds)
         self.members = self.team.members
         self.succession = Succession(self.team, options.stop_timeout_s)
-        self._poller = select.poll()
+        self._poller = poller = select.poll()
+        self._absences = Absences(plan, self.team, self.ledger, self.fds, poller)
         for fd in (self.team.channel.fd, self.team.spawner.fd):
             self._poller.register(fd, select.POLLIN)
 
@@ -111,10 +111,10 @@ class Supervisor:
         if any(fd == self.team.spawner.fd for fd, _ in ready):
             self._hear_zygote()
         self._hear_workers()
-        for stand_in in self._stand_ins:
-            stand_in.step()
+        self._absences.step()
         self._revival.kill_hung(self.team.everybody())
         self.succession.kill_late()
+        self._absences.end_due(time.monotonic(), is_draining=self._ending.has_begun)
         self.team.start_due()
         self._stop_when_due()
         self._kill_when_late()
@@ -138,7 +138,7 @@ class Supervisor:
 
     def close(self) -> None:
         """Give everything back."""
-        self._stand_ins.clear()  # they map rings
+        self._absences.close()
         self.team.close()
         wiring.close_all(self.fds)
         self.folder.release()
@@ -146,7 +146,7 @@ class Supervisor:
     def _due_within(self, timeout_s: float) -> float:
         """Return how long a poll may last before something of ours is due."""
         now = time.monotonic()
-        if any(stand_in.has_unsent for stand_in in self._stand_ins):
+        if self._absences.has_unsent:
             timeout_s = min(timeout_s, _SEND_AGAIN_AFTER_S)
         for due_s in crew.dues(self.team.everybody()):
             timeout_s = min(timeout_s, max(0.0, due_s - now))
@@ -217,7 +217,8 @@ class Supervisor:
             self._ON_MESSAGE[type(message)](self, member, message)
 
     def _on_ready(self, member: Member, message: Ready) -> None:
-        member.is_ready(message.reports)
+        member.is_ready(message.reports, time.monotonic())
+        self._absences.review()
         if self._ending.has_begun:
             self.team.tell(member, Stop())  # it was not there yet when all were told
         elif self.started_s:
@@ -256,12 +257,21 @@ class Supervisor:
         if not self._killed and self.succession.roll_back(member, error):
             return
         may_live = self.error is None and not self._killed
-        if may_live and self._revival.plan_restart(member, error, time.monotonic()):
+        if may_live and self._lives_on(member, error):
+            self._absences.review()
             return
         error = crew.given_up(member, error)
         member.state = crew.FAILED
         if not self._killed:
-            self._replace(member, error)
+            self.error = self.error or error
+            self._absences.replace(member)
+            self.stop()
+
+    def _lives_on(self, member: Member, error: EdgertError) -> bool:
+        now_s = time.monotonic()
+        return self._revival.plan_restart(member, error, now_s) or (
+            self._absences.has_others(member) and self._revival.plan_absence(member, error, now_s)
+        )
 
     _ON_MESSAGE: ClassVar[Mapping[type[ToSupervisor], Callable[..., None]]] = {
         Ready: _on_ready,
@@ -272,16 +282,6 @@ class Supervisor:
         Finished: _on_finished,
         InputFault: _on_input_fault,
     }
-
-    def _replace(self, member: Member, error: EdgertError) -> None:
-        """End the run because of a worker, while a stand-in sees to its frames."""
-        if self.error is None:
-            self.error = error
-        stand_in = StandIn(self.plan, member.plan, self.fds)
-        self._stand_ins.append(stand_in)
-        for fd in stand_in.fds:
-            self._poller.register(fd, select.POLLIN)
-        self.stop()
 
     def _stop_when_due(self) -> None:
         if self._ending.is_due(self.started_s):

@@ -23,7 +23,7 @@ class SyncNode(ReadingNode):
         arrival = self._join.receive_nowait()
         if arrival is None:
             self._pass_on_ends()
-            self.finished = self._join.ended
+            self.finished = self._outputs.send_ends() and self._join.ended
             return False
         if arrival.reason:
             self._pass_on_gap(arrival, arrival.reason)
@@ -32,8 +32,10 @@ class SyncNode(ReadingNode):
         return True
 
     def wait_fds(self) -> Sequence[int]:
-        """Wait for a slot while one is lacking, else for an input."""
-        return self._outputs.free_fds if self._lacks_loan else self._join.fds
+        """Wait for a slot while one is lacking, or to be done; else for an input."""
+        if self._lacks_loan:
+            return self._outputs.free_fds
+        return (*self._join.fds, *self._outputs.end_fds())
 
     def _process(self, arrival: Arrival) -> None:
         start_ns = time.monotonic_ns()

@@ -65,7 +65,7 @@ class Team:
         """Start members again whose wait is over."""
         now_s = time.monotonic()
         for member in self.members.values():
-            if member.state == crew.WAITING and member.due_s <= now_s:
+            if member.state in (crew.WAITING, crew.AWAY) and member.due_s <= now_s:
                 member.begin_again(now_s)
                 self.spawn(member)
 

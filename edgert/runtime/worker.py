@@ -52,7 +52,8 @@ from edgert.runtime.batch_node import BatchNode
 from edgert.runtime.candidate import Candidate
 from edgert.runtime.feed_watch import FeedWatch
 from edgert.runtime.loop import Loop
-from edgert.runtime.node import Node, Outputs
+from edgert.runtime.node import Node
+from edgert.runtime.outputs import Outputs
 from edgert.runtime.source_node import SourceNode
 from edgert.runtime.sync_node import SyncNode
 from edgert.runtime.turns import permits_for

@@ -31,12 +31,14 @@ class Seen(NamedTuple):
         lost: Frames that did not.
         under_way: Frames that it has been given and has not answered for.
         pace_ns: Of late, from one result to the next while it has work; 0 where none is known.
+        is_away: Whether there is no process that could take a frame (``runtime/absences.py``).
     """
 
     done: int
     lost: int
     under_way: int
     pace_ns: int
+    is_away: bool = False
 
 
 class Standing(NamedTuple):
@@ -115,7 +117,7 @@ def expected_ns(standing: Standing, seen: Seen, now_ns: int) -> int:
 def choose(standings: Sequence[Standing], seen: Sequence[Seen], now_ns: int) -> int:
     """Return the number of the worker that gets the next frame.
 
-    One that is due for a trial comes first; one that is out comes last.
+    One that is due for a trial comes first; one that is out comes late, one that is away last.
     """
     ranks = [
         (_rank(standing, each, now_ns), expected_ns(standing, each, now_ns), number)
@@ -125,6 +127,8 @@ def choose(standings: Sequence[Standing], seen: Sequence[Seen], now_ns: int) -> 
 
 
 def _rank(standing: Standing, seen: Seen, now_ns: int) -> int:
+    if seen.is_away:
+        return 3
     if may_try(standing, seen, now_ns):
         return 0
     return 1 if standing.failures < OUT_AFTER else 2

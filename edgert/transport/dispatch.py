@@ -38,7 +38,8 @@ class Replica:
             done += block.words[EdgeBlock.PROCESSED]
             lost += block.words[EdgeBlock.LOST]
             under_way += block.under_way()
-        return Seen(done, lost, under_way, self._words[StageBlock.PACE])
+        words = self._words
+        return Seen(done, lost, under_way, words[StageBlock.PACE], bool(words[StageBlock.AWAY]))
 
 
 class Dispatcher:
@@ -65,6 +66,11 @@ class Dispatcher:
         if not in_order(standings[chosen], seen[chosen]):
             standings[chosen] = tried(standings[chosen], now_ns)
         return self._replicas[chosen].edge
+
+    def send_last(self, stream: int) -> None:
+        """Tell every worker that it gets no more, unless one of the others dies."""
+        for replica in self._replicas:
+            replica.edge.tell_last(stream)
 
     def send_end(self, stream: int) -> None:
         """Tell every worker that a stream has ended."""

@@ -11,7 +11,7 @@ from edgert.transport.ledger import (
     EdgeBlock,
 )
 from edgert.transport.queue import TokenQueue
-from edgert.transport.token import AGAIN, DROPPED, END, FRAME, GAP, NONE
+from edgert.transport.token import AGAIN, DROPPED, END, FRAME, GAP, LAST, NONE
 
 
 class EdgePlan(msgspec.Struct, frozen=True):
@@ -78,10 +78,30 @@ class EdgeWriter:
 
     def send_frame(self, slot: int, stream: int, sequence: int) -> None:
         """Hand a slot to the reader."""
+        at = EdgeBlock.SENT + stream * EdgeBlock.SPAN
+        if sequence < self.words[at] & ~ENDED_MARK:
+            self.send_late(slot, stream, sequence, NONE)
+            return
         self.states[slot] = SLOT_READY  # before the token: RingReader.receive_nowait follows it
         self.words[EdgeBlock.READ] += 1
         self.ready.send((sequence, slot, stream, FRAME, NONE))
-        self.words[EdgeBlock.SENT + stream * EdgeBlock.SPAN] = sequence + 1
+        self.words[at] = sequence + 1
+
+    def send_late(self, slot: int, stream: int, sequence: int, reason: int) -> None:
+        """Hand a slot to the reader when later frames of its stream have been sent already.
+
+        A reader that takes a dead one's place just now finds it by its state: hence AGAIN.
+
+        Args:
+            slot: The slot.
+            stream: Of the frame in it.
+            sequence: Of the frame in it.
+            reason: ALONE or NONE.
+        """
+        self.states[slot] = SLOT_READY
+        self.words[EdgeBlock.READ] += 1
+        self.ready.send((sequence, slot, stream, AGAIN, reason))
+        self._note_sent(stream, sequence)
 
     def send_gap(self, stream: int, sequence: int, reason: int) -> None:
         """Tell the reader that a frame will not come, if it has a use for that."""
@@ -90,6 +110,13 @@ class EdgeWriter:
         self.words[self.block.gap_at(stream, sequence)] = sequence + 1 << 2 | reason
         self.ready.send((sequence, 0, stream, GAP, reason))
         self._note_sent(stream, sequence)
+
+    def send_last(self, stream: int) -> None:
+        """The end follows at once: nobody else's frames can come this way."""
+
+    def tell_last(self, stream: int) -> None:
+        """Tell the reader that nothing comes any more, unless frames of others come to it."""
+        self.ready.send((0, 0, stream, LAST, NONE))
 
     def send_end(self, stream: int) -> None:
         """Tell the reader that a stream has ended."""

@@ -77,6 +77,10 @@ class FlowGate:
         self._words[StreamBlock.READ] += frames
         self._words[StreamBlock.DROPPED] += frames
 
+    def end(self) -> None:
+        """Note that no frame enters any more."""
+        self._words[StreamBlock.ENDED] = 1
+
     def lose(self, frames: int) -> None:
         """Count frames of a live source that could not be decoded."""
         self._words[StreamBlock.READ] += frames

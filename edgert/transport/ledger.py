@@ -48,11 +48,13 @@ STAGE_COUNTERS = (
     "batch_frames",  # frames that were in them
     "batch_padding",  # places in them that no frame filled
     "busy_since_ns",  # monotonic, when the oldest frame in work was begun; 0 for none
+    "away",  # 1 while others of its stage take its frames; written by the supervisor
 )
 HISTOGRAMS = ("service", "wait_in", "wait_out", "latency", "wait_batch")
 EDGE_COUNTERS = ("read", "processed", "dropped", "lost")
 STREAM_COUNTERS = (
-    *("read", "processed", "dropped", "lost", "ended"),
+    *("read", "processed", "dropped", "lost"),
+    "ended",  # 1 when no frame enters any more
     "state",  # of a live source, by number (stages/live.py); 0 for any other
     "reconnects",
     "epochs",
@@ -62,11 +64,13 @@ STREAM_COUNTERS = (
 STREAM_TEXTS = ("reason", "media")
 TEXT_BYTES = 160
 
-SLOT_FREE, SLOT_READY, SLOT_HELD, SLOT_RELEASED = range(4)
-"""Free | its token is on its way to the reader | the reader has it | its token is on its way back.
+SLOT_FREE, SLOT_READY, SLOT_HELD, SLOT_RELEASED, SLOT_BACK, SLOT_SUSPECT = range(6)
+"""Free | its token is on its way to the reader | the reader has it | its token is on its way back
+| it comes back undone, to go to another worker of the stage | so does it, after its process died.
 
 The writer makes a slot free again when the token has come back: until then nobody writes to it.
 """
+SLOT_UNDONE = frozenset({SLOT_READY, SLOT_HELD, SLOT_BACK, SLOT_SUSPECT})
 
 ENDED_MARK = 1 << 63
 GAPS_KEPT = 31
@@ -171,7 +175,7 @@ class StageBlock(_Block):
     names = STAGE_COUNTERS
     (FRAMES, FILTERED, LOST, COPIED, FIRST, LAST, PROGRESS, CPU, LATENCY_MAX) = range(9)
     DEVICE, PERMITS, WAITS, PACE = range(9, 13)
-    BATCHES, BATCH_FRAMES, BATCH_PADDING, BUSY = range(13, 17)
+    BATCHES, BATCH_FRAMES, BATCH_PADDING, BUSY, AWAY = range(13, 18)
     WORKING, BEGUN, DONE = range(_MARKS_AT, _MARKS_AT + _MARKS)
     """Of stream 0; those of stream n are ``n * MARKS`` further on."""
     MARKS = _MARKS
@@ -183,6 +187,10 @@ class StageBlock(_Block):
     def is_done(self, stream: int, sequence: int) -> bool:
         """Whether every token of a frame has left."""
         return self.mark(self.DONE, stream) >> 2 > sequence
+
+    def was_done_last(self, stream: int, sequence: int) -> bool:
+        """Whether a frame is the one that was passed on last, in whatever order they came."""
+        return self.mark(self.DONE, stream) >> 2 == sequence + 1
 
     def record(self, histogram: int, duration_ns: int) -> None:
         """Count a duration in histogram number ``histogram`` of ``HISTOGRAMS``."""
@@ -238,8 +246,7 @@ class EdgeBlock(_Block):
 
     def outstanding(self) -> int:
         """Return how many slots are on their way to the reader or held by it."""
-        states = bytes(self.states)
-        return states.count(SLOT_READY) + states.count(SLOT_HELD)
+        return sum(state in SLOT_UNDONE for state in bytes(self.states))
 
 
 class StreamBlock(_Block):

@@ -13,7 +13,7 @@ from edgert.transport.ledger import SLOT_HELD, SLOT_READY, SLOT_RELEASED, EdgeBl
 from edgert.transport.queue import TokenQueue
 from edgert.transport.ring import RingPlan
 from edgert.transport.slot import Sample, frame_of
-from edgert.transport.token import AGAIN, FRAME, FREE, LOST, Token
+from edgert.transport.token import AGAIN, ALONE, FRAME, FREE, LAST, LOST, NONE, Token
 
 
 class RingReader:
@@ -58,6 +58,8 @@ class RingReader:
         self._number = ring.edges.index(plan)
         self._frames = [(0, 0)] * ring.slots
         self._first: deque[Token] = deque()
+        self._alone = -1  # slot of the one frame that came ALONE
+        self._later: deque[Token] = deque()  # such frames, until that one is done with
 
     @property
     def edges(self) -> tuple[RingReader, ...]:
@@ -76,23 +78,37 @@ class RingReader:
             self.retries -= self.retries > 0
         elif kind == AGAIN:
             return self._taken_once(token)
+        elif kind == LAST:
+            return self.receive_nowait()  # it has woken whoever waits for more
         return token
 
     def _taken_once(self, token: Token) -> Token | None:
-        """Take a frame of which a dead writer may have told before, unless it is known."""
+        """Take a frame of which a writer may have told before, unless it is known."""
         sequence, slot, stream, _, reason = token
         is_new = self._states[slot] == SLOT_READY and frame_of(
             self.memory, self.ring.layout, slot
         ) == (stream, sequence)
-        if is_new:
-            self._first.appendleft((sequence, slot, stream, FRAME, reason))
+        if is_new and reason == ALONE and self._alone >= 0:
+            self._later.append(token)
+        elif is_new:
+            if reason == ALONE:
+                self._alone = slot
+            self._first.appendleft((sequence, slot, stream, FRAME, NONE))
         return self.receive_nowait()
+
+    def _let_next_come(self, slot: int) -> None:
+        """A frame that was to be alone among its like is done with: the next one may come."""
+        if slot == self._alone:
+            self._alone = -1
+            if self._later:
+                self._first.append(self._later.popleft())
 
     def receive_waiting(self) -> list[Token]:
         """Take every token that waits, without holding its slot: for ``receive_first``."""
         tokens = []
         while (token := self._ready.receive_nowait()) is not None:
-            tokens.append(token)
+            if token[3] != LAST:
+                tokens.append(token)
         return tokens
 
     def receive_first(self, tokens: Iterable[Token], retries: int) -> None:
@@ -124,6 +140,12 @@ class RingReader:
             counter = EdgeBlock.EXPIRED
         self._words[counter] += 1
         self.give_back(slot, *self._frames[slot])
+        self._let_next_come(slot)
+
+    def hand_back(self, slot: int, state: int) -> None:
+        """Leave a frame undone: its writer gives it to another worker of the stage."""
+        self._states[slot] = state  # RingWriter.deal_again follows it
+        self._let_next_come(slot)
 
     def give_back(self, slot: int, stream: int, sequence: int) -> None:
         """Send a slot back; the writer takes it once, however often it comes."""

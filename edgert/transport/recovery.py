@@ -18,10 +18,12 @@ from collections.abc import Iterable, Mapping, Set
 
 from edgert.transport.ledger import (
     ENDED_MARK,
+    SLOT_BACK,
     SLOT_FREE,
     SLOT_HELD,
     SLOT_READY,
     SLOT_RELEASED,
+    SLOT_SUSPECT,
     EdgeBlock,
     StageBlock,
 )
@@ -53,10 +55,12 @@ def recover(
     sent = {stream: reader.block.sent(stream) for stream in reader.plan.streams}
     waiting = reader.receive_waiting()  # after ``sent`` was read: what it says has left
     known = {(stream, sequence) for sequence, _, stream, kind, _ in waiting if kind != END}
+    # Workers of one stage may be given frames in any order; the last one is not given back yet.
+    is_done = stage.was_done_last if reader.plan.shared else stage.is_done
     retried: list[Token] = []
     lost: list[Token] = []
     for slot, frame in _in_dead_hands(reader, sent, waiting):
-        if stage.is_done(*frame):
+        if is_done(*frame):
             _let_go(reader, slot, frame, NONE)
         elif frame in set_aside:
             _let_go(reader, slot, frame, LOST)
@@ -75,13 +79,17 @@ def _in_dead_hands(
     reader: RingReader, sent: Mapping[int, int], waiting: Iterable[Token]
 ) -> list[tuple[int, Frame]]:
     """Return slots that neither wait nor are free; those on their way back are sent once more."""
-    announced = {slot for _, slot, _, kind, _ in waiting if kind in (FRAME, AGAIN)}
     states = reader.block.states
+    announced = {
+        slot
+        for _, slot, _, kind, _ in waiting
+        if kind == FRAME or (kind == AGAIN and states[slot] == SLOT_READY)
+    }
     found = []
     for slot in range(len(states)):
         frame = frame_of(reader.memory, reader.ring.layout, slot)
         state = states[slot]  # after the frame: while it is on its way back nobody writes to it
-        if state == SLOT_FREE or slot in announced:
+        if slot in announced or state in (SLOT_FREE, SLOT_BACK, SLOT_SUSPECT):
             continue
         if state == SLOT_RELEASED:
             reader.give_back(slot, *frame)

@@ -25,12 +25,18 @@ from edgert.transport.address import address_of_map
 from edgert.transport.edge import EdgePlan, EdgeWriter
 from edgert.transport.ledger import (
     ENDED_MARK,
+    SLOT_BACK,
     SLOT_FREE,
     SLOT_READY,
+    SLOT_SUSPECT,
+    SLOT_UNDONE,
+    EdgeBlock,
 )
 from edgert.transport.queue import TokenQueue
 from edgert.transport.slot import Loan, SlotLayout, frame_of
-from edgert.transport.token import LOST
+from edgert.transport.token import ALONE, LOST, NONE
+
+_BACK = frozenset({SLOT_BACK, SLOT_SUSPECT})
 
 
 class RingPlan(msgspec.Struct, frozen=True):
@@ -76,6 +82,10 @@ class Way(Protocol):
         """Return the edge that the next frame, or gap, takes."""
         ...
 
+    def send_last(self, stream: int) -> None:
+        """Tell readers that may yet be given frames of others that there are no more beside."""
+        ...
+
     def send_end(self, stream: int) -> None:
         """Tell every reader that a stream has ended."""
         ...
@@ -108,6 +118,7 @@ class RingWriter:
         self._frames = [frame_of(memory, plan.layout, slot) for slot in range(plan.slots)]
         self._free = [slot for slot in reversed(range(plan.slots)) if not self._holders[slot]]
         self._uncleared = {slot for slot in range(plan.slots) if self._holders[slot]}
+        self._ends: list[tuple[Way, int]] = []  # that are not told yet
         for slot in self._free:
             self.loans[slot].clear()
 
@@ -150,7 +161,9 @@ class RingWriter:
             waiting = [(e, s) for e in way.edges for s in slots if e.states[s] == SLOT_READY]
             for edge, slot in waiting:
                 edge.send_again(slot, stream, sequence)
-            if not waiting and not any(e.was_last(stream, sequence) for e in way.edges):
+            came_back = any(e.states[s] in _BACK for e in way.edges for s in slots)
+            was_told = came_back or any(e.was_last(stream, sequence) for e in way.edges)
+            if not waiting and not was_told:
                 way.next_edge().send_gap(stream, sequence, LOST)
 
     def has_ended(self, stream: int) -> bool:
@@ -163,9 +176,61 @@ class RingWriter:
             way.next_edge().send_gap(stream, sequence, reason)
 
     def end(self, stream: int) -> None:
-        """Tell every reader that a stream has ended."""
+        """Tell every reader that a stream has ended, workers of one stage when all are done."""
         for way in self._ways:
-            way.send_end(stream)
+            self._ends.append((way, stream))
+            way.send_last(stream)
+        self.send_ends()
+
+    @property
+    def has_untold_ends(self) -> bool:
+        """Whether a reader has to be told of an end yet."""
+        return bool(self._ends)
+
+    def send_ends(self) -> bool:
+        """Tell those that a stream has ended whom no frame can reach any more; whether all know.
+
+        Until a frame is done it may have to go to another worker, which must still be there.
+        """
+        if self._ends:
+            self._collect()
+        untold = [each for each in self._ends if not self._is_all_done(*each)]
+        for way, stream in self._ends:
+            if (way, stream) not in untold:
+                way.send_end(stream)
+        self._ends = untold
+        return not untold
+
+    def _is_all_done(self, way: Way, stream: int) -> bool:
+        return len(way.edges) == 1 or not any(
+            edge.states[slot] in SLOT_UNDONE
+            for slot, (of, _) in enumerate(self._frames)
+            if of == stream
+            for edge in way.edges
+        )
+
+    def deal_again(self) -> None:
+        """Give frames that a worker of a stage has left undone to another one."""
+        for way in self._ways:
+            for edge in way.edges if len(way.edges) > 1 else ():
+                for slot, state in enumerate(bytes(edge.states)):
+                    if state in _BACK:
+                        self._deal_again(way, edge, slot, ALONE if state == SLOT_SUSPECT else NONE)
+
+    def _deal_again(self, way: Way, edge: EdgeWriter, slot: int, reason: int) -> None:
+        stream, sequence = self._frames[slot]
+        holders = [other for other in way.edges if other is not edge and other.states[slot]]
+        for other in holders:  # a writer died when it had given the slot on, or was about to
+            if other.states[slot] == SLOT_READY:
+                other.send_again(slot, stream, sequence)
+        edge.words[EdgeBlock.READ] -= 1
+        if not holders:
+            other = way.next_edge()
+            self._holders[slot] |= 1 << other.number
+            other.send_late(slot, stream, sequence, reason)
+            if other is edge:  # its worker is there again
+                return
+        self._returned(slot, edge.number)  # last: until here the ledger knows that it came back
 
     def _make_room(self, edge: EdgeWriter) -> None:
         while edge.waiting() >= edge.depth:

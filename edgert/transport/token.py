@@ -19,9 +19,14 @@ TOKEN_BYTES = TOKEN.size
 Token = tuple[int, int, int, int, int]
 """(sequence, slot, stream, kind, reason)"""
 
-FRAME, GAP, END, DONE, FREE, AGAIN = range(6)
+FRAME, GAP, END, DONE, FREE, AGAIN, LAST = range(7)
 """Kinds: a slot with a frame | a frame that will not come | the stream's end | a leaf is done with
-a frame | a slot is given back | a slot with a frame, of which a dead writer may have told."""
+a frame | a slot is given back | a slot with a frame, of which the reader may have heard or which
+comes out of its order | nothing comes any more, unless another worker of the stage dies."""
+
+ALONE = 1
+"""In the place of a reason, of AGAIN: a process has died with the frame in work; no other such
+frame is taken beside it, so that a second death shows whose fault it is."""
 
 NONE, FILTERED, DROPPED, LOST = range(4)
 """Reasons of a gap and outcomes of a DONE, the worse the higher."""

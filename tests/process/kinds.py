@@ -121,6 +121,8 @@ class StepOptions(StageOptions):
     fail_open: str = Field("", description="What open raises: user or bug.")
     raise_from: int = Field(-1, description="Number from which on it raises.")
     hang_at: int = Field(-1, description="Number at which it does not come back.")
+    bad_worker: str = Field("", description="The worker that is killed at every frame.")
+    mended: str = Field("", description="A file that is there when it is not bad any more.")
 
 
 class Step(Stage):
@@ -203,6 +205,9 @@ class Shared(Step):
     is_stateless = True
 
     def process(self, inputs: Inputs, outputs: Outputs) -> None:
+        name, settings = self.context.name, self.settings
+        if settings.bad_worker in (name, "all") and not Path(settings.mended or "/").is_file():
+            os.kill(os.getpid(), signal.SIGKILL)
         self.clock.wait(0.001 * (int(inputs["n"].tensors["n"][0]) % 2))
         super().process(inputs, outputs)
 

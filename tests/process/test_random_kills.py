@@ -110,7 +110,8 @@ SHARED = (
 )
 # By turns, too: stages that run as several workers.
 REPLICAS: tuple[dict[str, tuple[str, int]], ...] = (
-    *({} for _ in range(4)),
+    {"one": ("Shared", 2), "two": ("AsyncShared", 3)},
+    *({} for _ in range(3)),
     {"two": ("AsyncShared", 3)},
     {"one": ("Shared", 2)},
 )

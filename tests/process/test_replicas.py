@@ -10,10 +10,13 @@ import msgspec
 import pytest
 
 from edgert.backends.registry import is_installed
-from edgert.runtime.run import RunOptions
+from edgert.runtime import crew
+from edgert.runtime.run import Run, RunOptions
+from edgert.transport.ledger import StageBlock
 from tests.process.runs import NEVER, assert_adds_up, load, run, started, write_pipeline
 from tests.process.tensors import inferring
 from tests.process.test_flow import rows, write
+from tests.process.test_restarts import run_with_kills
 
 pytestmark = pytest.mark.process
 
@@ -91,6 +94,102 @@ def test_a_replica_that_dies_ends_the_run_and_loses_its_own_frames(tmp_path: Pat
     written = rows(tmp_path / "out.txt")[0]
     assert written == sorted(set(written))
     assert len(written) == summary["frames"]["processed"]
+
+
+FEW = {"delay_ms": 1, "max_restarts": 2}
+
+
+def test_a_worker_whose_budget_is_used_up_is_done_without(tmp_path: Path) -> None:
+    stages = {
+        "src": {"kind": "Numbers", "count": 300},
+        "one": shared("src.n", replicas=2, bad_worker="one.1"),
+        "out": write(tmp_path, "one.n"),
+    }
+    code, _, err, summary = run(write_pipeline(tmp_path, stages, restart=FEW))
+    assert code == 0, err
+    assert "worker 'one.1' is away for 60 s, the others of its stage do its work" in err
+    assert_adds_up(summary)
+    assert summary["frames"] == {"read": 300, "processed": 300, "dropped": 0, "lost": 0}
+    assert rows(tmp_path / "out.txt") == {0: list(range(300))}
+    assert summary["stages"]["one.1"]["restarts"] == 2
+    assert "was ended by SIGKILL" in summary["stages"]["one.1"]["away"]
+    assert "stage one.1: it is away" in err
+    assert "away" not in summary["stages"]["one.2"]
+
+
+def test_when_the_last_worker_is_gone_the_run_ends(tmp_path: Path) -> None:
+    stages = {
+        "src": {"kind": "Numbers", "count": 10**6},
+        "one": shared("src.n", replicas=2, bad_worker="all"),
+        "out": write(tmp_path, "one.n"),
+    }
+    code, _, err, summary = run(write_pipeline(tmp_path, stages, restart=FEW))
+    assert code == 1
+    assert err.count("is away for") == 1
+    assert "it was started again 2 times, allowed are 2 within 60 s" in err.splitlines()[-1]
+    assert "did not drain" not in err
+    assert_adds_up(summary)
+    assert summary["frames"]["lost"] > 0
+
+
+def test_a_worker_that_was_away_comes_back(tmp_path: Path) -> None:
+    stages = {
+        "src": {"kind": "Numbers", "count": 10**6},
+        "one": shared("src.n", replicas=2, bad_worker="one.2", mended=str(tmp_path / "mended")),
+        "out": write(tmp_path, "one.n"),
+    }
+    restart = {"delay_ms": 1, "max_delay_ms": 1, "max_restarts": 1, "window_s": 0.2}
+    going = Run(load(tmp_path, stages, restart=restart).plan, RunOptions())
+    going.start()
+    member = going._supervisor.members["one.2"]
+    while member.absences < 2:
+        going.step(0.01)
+    assert member.state == crew.AWAY
+    (tmp_path / "mended").touch()
+    frames = going._supervisor.ledger.stage("one.2").words
+    while not frames[StageBlock.FRAMES]:
+        going.step(0.01)
+    while going.is_running:
+        going.stop() if going.progress().phase == "running" else None
+        going.step(0.01)
+    outcome = going.finish()
+    assert outcome.exit_code == 0, outcome.errors
+    assert_adds_up(msgspec.to_builtins(outcome.summary))
+    assert outcome.summary.frames["lost"] == 0
+    assert rows(tmp_path / "out.txt")[0] == list(range(outcome.summary.frames["read"]))
+
+
+@pytest.mark.parametrize("kind", ["Shared", "AsyncShared"])
+def test_workers_that_are_killed_leave_their_frames_to_the_others(
+    tmp_path: Path, kind: str
+) -> None:
+    """Replicas behind replicas, each killed now and then: nothing is lost, all is in order."""
+    stages = {
+        "src": {"kind": "Numbers", "count": 1200},
+        "one": shared("src.n", kind, replicas=2),
+        "two": shared("one.n", replicas=3),
+        "out": write(tmp_path, "two.n"),
+    }
+    pipeline = load(tmp_path, stages, in_flight=6, restart={"delay_ms": 30})
+    victims = ["two.1", "one.2", "two.3", "one.1", "two.2"]
+    outcome = run_with_kills(pipeline, victims, every=150)
+    assert outcome.exit_code == 0, outcome.errors
+    assert_adds_up(msgspec.to_builtins(outcome.summary))
+    assert outcome.summary.frames == {"read": 1200, "processed": 1200, "dropped": 0, "lost": 0}
+    assert rows(tmp_path / "out.txt") == {0: list(range(1200))}
+    assert sum(stage.restarts for stage in outcome.summary.stages.values()) == 5
+
+
+def test_a_frame_that_kills_one_worker_after_the_other_is_set_aside(tmp_path: Path) -> None:
+    stages = {
+        "src": {"kind": "Numbers", "count": 100},
+        "one": shared("src.n", replicas=2, die_at=20),
+        "out": write(tmp_path, "one.n"),
+    }
+    outcome = load(tmp_path, stages, restart={"delay_ms": 1}).run_to_outcome(RunOptions())
+    assert outcome.exit_code == 0, outcome.errors
+    assert outcome.summary.frames == {"read": 100, "processed": 99, "dropped": 0, "lost": 1}
+    assert rows(tmp_path / "out.txt") == {0: [n for n in range(100) if n != 20]}
 
 
 def test_each_replica_is_a_process_of_its_name(tmp_path: Path) -> None:

@@ -58,19 +58,6 @@ def test_more_workers_than_frames_are_a_warning(small: str, write: Write) -> Non
     assert warning.fault == "3 workers can never all be busy with 2 frames in flight"
 
 
-def test_replicas_that_read_replicas_are_not_started_again(small: str, write: Write) -> None:
-    text = small.replace(
-        "  count:",
-        "    replicas: 2\n  detector:\n    kind: test.detector\n    model: m"
-        "\n    inputs: {tensor: prepare.tensor}\n    replicas: 2\n  count:",
-    )
-    (warning,) = checked(write(text)).warnings
-    assert warning.place == "stage 'detector', key 'replicas'"
-    assert warning.fault.startswith("a worker of it that dies ends the run")
-    for setting in ("detector.restart={policy: never}", "restart={policy: never}"):
-        assert checked(write(text), setting).warnings == ()
-
-
 @pytest.mark.parametrize(
     ("one", "other", "shared"),
     [

@@ -11,7 +11,7 @@ import pytest
 
 from edgert.errors import FrameLostError, RunError
 from edgert.runtime.batch_node import BatchNode
-from edgert.runtime.node import Outputs
+from edgert.runtime.outputs import Outputs
 from edgert.stages.base import Batching, BatchStage, Done, Inputs, StageContext, StageOptions
 from edgert.stages.base import Outputs as StageOutputs
 from edgert.tensor import FrameHeader, PortSpec, TensorSpec

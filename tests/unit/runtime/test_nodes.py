@@ -9,7 +9,7 @@ from typing import ClassVar
 import pytest
 
 from edgert.errors import FrameFiltered, FrameLostError
-from edgert.runtime.node import Outputs
+from edgert.runtime.outputs import Outputs
 from edgert.runtime.source_node import SourceNode
 from edgert.runtime.sync_node import SyncNode
 from edgert.stages.base import Inputs, Source, Stage, StageContext, StageOptions

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from edgert.tensor import PortSpec, TensorSpec
+from edgert.tensor import FrameHeader, PortSpec, TensorSpec
 from edgert.transport.edge import EdgePlan, EdgeWriter
 from edgert.transport.ledger import Ledger, LedgerLayout
 from edgert.transport.queue import LocalQueue, PipeQueue, TokenQueue, make_pipe
@@ -70,6 +70,7 @@ class Ends:
 
 def mark(loan: Loan, stream: int, sequence: int) -> None:
     """Fill a slot with what tells its frame."""
+    loan.set_header(FrameHeader(stream=stream, sequence=sequence))
     loan.tensor("n")[:] = (stream, sequence, -sequence, 7)
 
 

@@ -154,7 +154,10 @@ def test_a_device_that_hangs_gets_no_more() -> None:
 
 
 seen = st.builds(
-    Seen, st.integers(0, 9), st.integers(0, 9), st.integers(0, 9), st.integers(0, 10**10)
+    Seen,
+    *(st.integers(0, 9) for _ in range(3)),
+    st.integers(0, 10**10),
+    st.booleans(),
 )
 
 
@@ -172,6 +175,11 @@ def test_whatever_the_ledger_shows_somebody_gets_the_frame(
         chosen = choose(standings, shown, now_ns)
         assert 0 <= chosen < 3
         assert all(expected_ns(*pair, now_ns) >= 0 for pair in zip(standings, shown, strict=True))
-        out = [standing.failures >= OUT_AFTER for standing in standings]
+        away = [each.is_away for each in shown]
+        assert not away[chosen] or all(away)
+        out = [
+            standing.failures >= OUT_AFTER or each.is_away
+            for standing, each in zip(standings, shown, strict=True)
+        ]
         if out[chosen] and not all(out):
             assert now_ns >= standings[chosen].try_at_ns > 0
