@@ -98,7 +98,8 @@ class DeviceReport(msgspec.Struct, frozen=True):
         precision: Element type that inference computes in, as read back; ``unknown`` if it is not.
         runtime: Name and version of the runtime.
         emulated: Whether a stand-in does the work.
-        refused: Why each device that was tried before this one refused.
+        refused: Why each other device that was tried refused, or how it failed while it ran.
+        failed: How this one failed while it ran, where it was opened again after that.
         placed: How much of the model the device took, where a runtime may split it between the
             device and the CPU: ``61 of 68 operators``, or ``unknown``.
     """
@@ -110,6 +111,7 @@ class DeviceReport(msgspec.Struct, frozen=True):
     emulated: bool = False
     refused: dict[str, str] = {}
     placed: str = ""
+    failed: str = ""
 
 
 class DeviceFacts(msgspec.Struct, frozen=True):

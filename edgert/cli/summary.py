@@ -108,6 +108,8 @@ def _device(stage: str, device: dict[str, object]) -> str:
     )
     precision, runtime = device["precision"], device["runtime"]
     placed = f", {device['placed']}" if device.get("placed") else ""
+    if device.get("failed"):
+        why = f"; it had failed and was opened again: {device['failed']}{why}"
     return f"device of {stage}: {device['actual']}{placed}, {precision} ({runtime}){why}"
 
 

@@ -69,7 +69,7 @@ def check(document: Document, kinds: Kinds) -> Checked:
         faults += check_devices(document, options)
     every = in_order([*document.faults, *_news(document.faults, faults)])
     warnings = (
-        *warn_in_flight(document, options),
+        *warn_in_flight(document, options, contracts),
         *warn_batches(document, options, contracts),
         *warn_shared_cores(document, options),
         *warn_shapes(document, options),

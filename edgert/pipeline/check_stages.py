@@ -87,14 +87,20 @@ def check_workers(document: Document) -> Iterator[Fault]:
                 yield document.fault(("stages", name, "cores"), "", fault, mend)
 
 
-def warn_in_flight(document: Document, options: Mapping[str, BaseModel]) -> Iterator[Fault]:
-    """Warn of stages that could have more requests in flight than the pipeline has frames."""
+def warn_in_flight(
+    document: Document, options: Mapping[str, BaseModel], contracts: Contracts
+) -> Iterator[Fault]:
+    """Warn of stages that could have more requests in flight than frames can reach them."""
     in_flight = document.spec.limits.in_flight
+    reached = streams(document.spec, contracts)
     for name, made in options.items():
         requests = getattr(made, "requests", None)
-        if isinstance(requests, int) and requests > in_flight:
-            fault = f"{requests} requests can never be busy with limits.in_flight {in_flight}"
-            mend = f"Set limits.in_flight to {requests} or more, or 'requests' to {in_flight}"
+        sources = max(1, len(reached[name]))
+        if isinstance(requests, int) and requests > in_flight * sources:
+            of = f" and {sources} streams" if sources > 1 else ""
+            fault = f"{requests} requests can never be busy with limits.in_flight {in_flight}{of}"
+            needed, most = -(-requests // sources), in_flight * sources
+            mend = f"Set limits.in_flight to {needed} or more, or 'requests' to {most}"
             yield document.fault(("stages", name, "requests"), "", fault, mend)
 
 

@@ -149,14 +149,24 @@ def _take_name(name: str) -> socket.socket:
         lock.close()
         raise BusyError(
             f"pipeline '{name}'",
-            f"is running already (process {_holder(address)})",
+            f"is running already (process {_holder(name, address)})",
             "Stop that run, or give this one another name: in its file",
         ) from None
     lock.listen(8)
     return lock
 
 
-def _holder(address: str) -> str:
+def _holder(name: str, address: str) -> str:
+    """Return the pid of the run that holds a name, by its folder; else by asking the socket.
+
+    It never takes a connection up, so that it can be asked a few times alone.
+    """
+    pids = [folder.name.partition(".")[2] for folder in runtime_dir().glob(f"{name}.*")]
+    alive = [pid for pid in pids if Path(f"/proc/{pid}").exists()]
+    return alive[0] if len(alive) == 1 else _pid_behind(address)
+
+
+def _pid_behind(address: str) -> str:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK) as peer:
         try:
             peer.connect(address)

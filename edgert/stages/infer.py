@@ -147,12 +147,14 @@ class Infer(SessionStage):
             except (UserError, RunError) as error:
                 refused[key] = "; ".join(_said(f) for f in error.faults)
                 continue
-            refused = {**self.context.lost, **refused}
-            self._tell(session.device.actual, refused)
+            lost = dict(self.context.lost)
+            failed = lost.pop(key, "")
+            refused = {**lost, **refused}
+            self._tell(session.device.actual, failed, refused)
             self.context.report[ATTEMPT] = key
             asked = ", ".join(self.settings.devices)
             return session, msgspec.structs.replace(
-                session.device, requested=asked, refused=refused
+                session.device, requested=asked, refused=refused, failed=failed
             )
         reasons = "; ".join(f"{tried}: {why}" for tried, why in refused.items())
         mend = ""
@@ -249,10 +251,12 @@ class Infer(SessionStage):
                 f"the model itself {', '.join(sorted(session.outputs))}",
             )
 
-    def _tell(self, actual: str, refused: Mapping[str, str]) -> None:
-        if refused:
-            why = "; ".join(f"{tried} refused: {reason}" for tried, reason in refused.items())
-            self.context.log.warning("%s: runs on %s; %s", self.context.place, actual, why)
+    def _tell(self, actual: str, failed: str, refused: Mapping[str, str]) -> None:
+        again = f" again, which had failed: {failed}" if failed else ""
+        others = "".join(f"; {tried} refused: {reason}" for tried, reason in refused.items())
+        if again or others:
+            place = self.context.place
+            self.context.log.warning("%s: runs on %s%s%s", place, actual, again, others)
 
 
 def _place_in(lost: list[str], device: str) -> int:

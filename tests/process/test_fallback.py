@@ -99,7 +99,12 @@ def test_with_one_device_the_same_is_tried_again(tmp_path: Path) -> None:
     code, _, err, summary = run(file)
     assert code == 0, err
     assert summary["frames"]["processed"] == COUNT
-    assert summary["devices"]["detector"]["actual"] == "emulated:NPU"
+    device = summary["devices"]["detector"]
+    assert device["actual"] == "emulated:NPU"
+    assert device["refused"] == {}
+    assert device["failed"].startswith("an inference failed: it was asked for (error_after: 12)")
+    assert "runs on emulated:NPU again, which had failed: an inference failed" in err
+    assert "emulated:NPU refused" not in err
 
 
 def test_where_every_device_fails_the_run_ends(tmp_path: Path) -> None:

@@ -51,6 +51,15 @@ def test_more_requests_than_frames_are_a_warning() -> None:
     )
 
 
+def test_requests_are_compared_with_the_frames_of_all_streams(write: Write) -> None:
+    second = DETECT.read_text().replace("  prepare:", "  left:\n    kind: test.camera\n  prepare:")
+    file = write(second.replace("camera.image", "[camera.image, left.image]"))
+    assert checked(file, "limits.in_flight=1").warnings == ()
+    (warning,) = checked(file, "limits.in_flight=1", "detector.requests=5").warnings
+    assert warning.fault == ("5 requests can never be busy with limits.in_flight 1 and 2 streams")
+    assert warning.mend == "Set limits.in_flight to 3 or more, or 'requests' to 2"
+
+
 def test_more_workers_than_frames_are_a_warning(small: str, write: Write) -> None:
     file = write(small.replace("  count:", "    replicas: 3\n  count:"))
     assert checked(file).warnings == ()
