@@ -19,6 +19,7 @@ from edgert.plan.structs import Plan, StagePlan
 from edgert.profiles.use import ProfileUse
 from edgert.redact import redact_all
 from edgert.stages.infer_requests import REQUESTS
+from edgert.wording import counted
 
 
 @click.command()
@@ -142,8 +143,9 @@ def render_plan(plan: Plan) -> str:
     limits = [f"  {device}: {count}" for device, count in plan.turns.limits.items()]
     return "\n".join(
         [
-            f"pipeline {plan.name}: {len(plan.streams)} stream(s), at most {plan.in_flight} frames "
-            f"of each in flight, {in_units(plan.shared_bytes)} of shared memory",
+            f"pipeline {plan.name}: {counted(len(plan.streams), 'stream')}, "
+            f"at most {counted(plan.in_flight, 'frame')} of each in flight, "
+            f"{in_units(plan.shared_bytes)} of shared memory",
             *render_profile(plan.profile),
             "",
             table(("worker", "stages", "cores", "threads", "placement"), workers),

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from edgert.cli.render import table
 from edgert.runtime.sources import SourceState
 from edgert.runtime.summary import BatchSummary, Percentiles, Summary
+from edgert.wording import counted
 
 
 def render_summary(summary: Summary) -> str:
@@ -48,7 +49,7 @@ def render_summary(summary: Summary) -> str:
             if stage.variants
         ),
         *(
-            f"stage {name}: its worker was started again {stage.restarts} times"
+            f"stage {name}: its worker was started again {counted(stage.restarts, 'time')}"
             for name, stage in summary.stages.items()
             if stage.restarts
         ),
@@ -89,9 +90,9 @@ def _source(name: str, source: SourceState) -> str:
         f"; {part}"
         for part in (
             source.media,
-            f"came back {source.reconnects} times" if source.reconnects else "",
-            f"{source.scaled} frames scaled down" if source.scaled else "",
-            f"{source.damaged} frames damaged" if source.damaged else "",
+            f"came back {counted(source.reconnects, 'time')}" if source.reconnects else "",
+            f"{counted(source.scaled, 'frame')} scaled down" if source.scaled else "",
+            f"{counted(source.damaged, 'frame')} damaged" if source.damaged else "",
             f"its time began {source.epochs} times" if source.epochs > 1 else "",
         )
         if part

@@ -14,6 +14,7 @@ from edgert.runtime.wiring import Fds
 from edgert.transport.gate import settle_after_death
 from edgert.transport.ledger import SLOT_FREE, EdgeBlock, Ledger
 from edgert.transport.queue import PipeQueue
+from edgert.wording import counted
 
 Counts = dict[str, int]
 
@@ -64,7 +65,7 @@ def _close_edge(name: str, block: EdgeBlock, *, died: bool) -> list[str]:
     counts = block.counters()
     if adds_up(counts) and not block.outstanding():
         return []
-    return [f"edge '{name}': {counts}, {block.outstanding()} slots not given back"]
+    return [f"edge '{name}': {counts}, {counted(block.outstanding(), 'slot')} not given back"]
 
 
 def adds_up(counts: Counts) -> bool:

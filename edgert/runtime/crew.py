@@ -28,6 +28,7 @@ from edgert.errors import (
     WorkerDiedError,
 )
 from edgert.plan.structs import TrialOrder, WorkerPlan
+from edgert.wording import counted
 
 STARTING, READY, WAITING, FINISHED, FAILED = "starting", "ready", "waiting", "finished", "failed"
 AWAY = "away"
@@ -256,7 +257,8 @@ def given_up(member: Member, error: EdgertError) -> EdgertError:
         return error
     first = error.faults[0]
     budget = member.plan.restart.budget
-    fault = f"{first.fault}; it was started again {member.restarts} times, allowed are {budget}"
+    times = counted(member.restarts, "time")
+    fault = f"{first.fault}; it was started again {times}, allowed are {budget}"
     kind = type(error) if error.exit_code == EXIT_RUN_FAILED else RunError
     return kind(first.place, fault, first.mend or "See the lines above")
 

@@ -17,6 +17,7 @@ from edgert.transport.ledger import StageBlock
 from edgert.transport.recovery import Frame, recover
 from edgert.transport.slot import Sample
 from edgert.transport.token import LOST
+from edgert.wording import counted
 
 SERVICE, WAIT_IN, WAIT_OUT, LATENCY, WAIT_BATCH = range(5)
 PACE_OVER = 4  # frames: few, so that a device that recovers is known after few trials
@@ -145,7 +146,8 @@ class ReadingNode(Node):
         retried = sum(recover(edge, self._block, in_flight, set_aside) for edge in reader.edges)
         if retried:
             context = self.stage.context
-            context.log.info("%s: %d frames are tried once more", context.place, retried)
+            said = counted(retried, "frame")
+            context.log.info("%s: %s tried once more", context.place, said)
 
     def _begin_work(self, arrival: Arrival) -> None:
         """Note which frame is in work: one that its process dies of is known by that."""

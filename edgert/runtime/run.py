@@ -22,6 +22,7 @@ from edgert.runtime.summary import Summary, rate, summarise
 from edgert.runtime.supervisor import Supervisor
 from edgert.runtime.throttle import ThrottleWatch
 from edgert.stages.live import ONLINE
+from edgert.wording import counted
 
 log = logging.getLogger("edgert.run")
 
@@ -154,7 +155,7 @@ class Run:
             errors.insert(0, supervisor.error)
         frames = total_counts(supervisor.ledger, self._plan.streams)
         if not errors and frames["lost"] and not frames["processed"]:
-            fault = f"none of {frames['read']} frames could be processed"
+            fault = f"none of {counted(frames['read'], 'frame')} could be processed"
             errors.append(RunError(f"pipeline '{self._plan.name}'", fault, "See the lines above"))
         duration_s = supervisor.ended_s - supervisor.started_s if supervisor.started_s else 0.0
         said = str(errors[0]) if errors else ""

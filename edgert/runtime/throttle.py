@@ -9,6 +9,7 @@ from typing import Any
 
 from edgert.device import throttling
 from edgert.device.throttling import Throttling
+from edgert.wording import counted
 
 log = logging.getLogger("edgert.supervisor")
 
@@ -68,13 +69,13 @@ def _said(before: Throttling, now: Throttling) -> dict[str, str]:
     if now.quota_periods > before.quota_periods:
         said["quota"] = (
             f"its control group's quota held cores back for {now.quota_s - before.quota_s:.1f} s "
-            f"in {now.quota_periods - before.quota_periods} periods (cpu.max, CPUQuota=)"
+            f"in {counted(now.quota_periods - before.quota_periods, 'period')} (cpu.max, CPUQuota=)"
         )
     if now.hot_events > before.hot_events:
-        said["hot"] = f"cores were too hot {now.hot_events - before.hot_events} times"
+        said["hot"] = f"cores were too hot {counted(now.hot_events - before.hot_events, 'time')}"
     if now.cooled:
         said["cooled"] = f"slowed down because of heat: {', '.join(now.cooled)}"
     if now.capped:
         share = min(now.capped.values())
-        said["capped"] = f"{len(now.capped)} cores run at most at {share:.0%} of their clock"
+        said["capped"] = f"at most {share:.0%} of its clock for {counted(len(now.capped), 'core')}"
     return said

@@ -7,6 +7,7 @@ from itertools import pairwise
 from operator import attrgetter
 from typing import Any
 
+from edgert.wording import counted
 from tools.soaking import figures
 from tools.soaking.harm import Harm
 from tools.soaking.run import Run
@@ -74,7 +75,7 @@ def faults(name: str, found: dict[str, Any], bounds: Bounds) -> list[str]:
         f"exit code {found['exit_code']}: {found['error']}" if found["exit_code"] else "",
         f"uncounted frames: {found['uncounted']}" if found["uncounted"] else "",
         f"left over: {found['left_over']}" if found["left_over"] else "",
-        f"{found['tracebacks']} tracebacks in the log" if found["tracebacks"] else "",
+        f"{counted(found['tracebacks'], 'traceback')} in the log" if found["tracebacks"] else "",
         *of_trends(found, bounds),
         *of_results(found, bounds),
     ]

@@ -22,6 +22,7 @@ from edgert.stages.preprocess.image import (
 from edgert.tensor import IDENTITY, PortSpec, TensorSpec
 from edgert.transport.address import Array, address_of
 from edgert.transport.slot import Sample
+from edgert.wording import counted
 
 LEFT_OUT = "left_out"
 # Room for {"left_out": a whole number} in msgpack.
@@ -125,10 +126,10 @@ class CropsPreprocess(ImagePreprocess):
         """Say how many detections there was no room for."""
         if self._left_out:
             self.context.log.warning(
-                "%s: %d detections of %d frames were left out: there is room for %d (max_crops)",
+                "%s: left out: %s of %s; there is room for %d (max_crops)",
                 self.context.place,
-                self._left_out,
-                self._too_full,
+                counted(self._left_out, "detection"),
+                counted(self._too_full, "frame"),
                 self._most,
             )
 

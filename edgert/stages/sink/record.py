@@ -31,6 +31,7 @@ from edgert.stages.sink.target import MEND
 from edgert.tensor import IDENTITY, FrameHeader
 from edgert.transport.address import Array
 from edgert.transport.slot import Sample
+from edgert.wording import counted
 
 if TYPE_CHECKING:
     from edgert.stages.sink.video import VideoOptions
@@ -112,9 +113,11 @@ class Recorder:
         except FFmpegError as error:
             raise self._failed(error) from error
         if self.scaled:
-            log.warning("%s: %d frames of another size were scaled", place, self.scaled)
+            log.warning("%s: scaled: %s of another size", place, counted(self.scaled, "frame"))
         if self.restamped:
-            log.warning("%s: %d frames came too soon after another", place, self.restamped)
+            log.warning(
+                "%s: %s came too soon after another", place, counted(self.restamped, "frame")
+            )
 
     def _make(self) -> av.container.OutputContainer:
         place = f"{self._context.place}, file '{self._path}'"

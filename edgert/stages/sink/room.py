@@ -10,6 +10,7 @@ from typing import NoReturn
 
 from edgert.errors import FrameLostError, StageError
 from edgert.stages.base import StageContext
+from edgert.wording import counted
 
 MB = 1_000_000
 _LOOK_EVERY_S = 0.2
@@ -70,8 +71,8 @@ class DiskRoom:
         """Say at the end how many frames were not written."""
         if self.unwritten:
             self._context.log.error(
-                "%s: %d frames were not written: '%s' had too little room",
-                self._context.place, self.unwritten, self._folder,
+                "%s: %s not written: '%s' had too little room",
+                self._context.place, counted(self.unwritten, "frame"), self._folder,
             )  # fmt: skip
 
     def _look(self) -> None:
@@ -96,4 +97,4 @@ class DiskRoom:
             )  # fmt: skip
         else:
             missed, self._missed = self._missed, 0
-            log.warning("%s: writes again; %d frames were not written", place, missed)
+            log.warning("%s: writes again; %s not written", place, counted(missed, "frame"))

@@ -21,6 +21,7 @@ from edgert.stages.source.landing import Landing, find_landing, find_play
 from edgert.stages.source.painter import Painter
 from edgert.stages.source.timeline import Timeline
 from edgert.tensor import FrameHeader, PortSpec
+from edgert.wording import counted
 
 # A demuxer that fails this often in a row will not get over it.
 MAX_BROKEN_READS = 10
@@ -165,7 +166,8 @@ class VideoReader:
         missing = missing_bytes(self._path)
         if not declared:
             if missing:
-                self.ends_early = f"ends early: {decoded} frames, then {missing} bytes are missing"
+                rest = counted(missing, "byte")
+                self.ends_early = f"ends early: {counted(decoded, 'frame')}, then {rest} missing"
             return
         self._unseen = max(0, self._read - self._discarded - decoded - self._lost)
         ends_at = (stream.start_time or 0) + (stream.duration or 0)

@@ -18,6 +18,7 @@ from edgert.stages.source.files import find_images
 from edgert.stages.source.video_options import UNKNOWN_SIZE, Pixels
 from edgert.tensor import IDENTITY, FrameHeader, PortSpec, image_port
 from edgert.transport.address import Array
+from edgert.wording import counted
 
 if TYPE_CHECKING:
     from edgert.stages.source.loader import Loaded
@@ -161,9 +162,9 @@ class ImagesSource(Source):
             self._dropped.close()
         if self.scaled:
             self.context.log.warning(
-                "%s: %d images were larger than their slot: scaled down",
+                "%s: %s larger than the slot: scaled down",
                 self.context.place,
-                self.scaled,
+                counted(self.scaled, "image"),
             )
 
     def _next_file(self) -> Path | None:

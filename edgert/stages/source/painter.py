@@ -10,6 +10,7 @@ from edgert.stages.base import StageContext
 from edgert.stages.source.picture import Picture, look_of, picture_of, write_picture
 from edgert.tensor import FrameHeader, PortSpec
 from edgert.transport.slot import Loan
+from edgert.wording import counted
 
 
 class Painter:
@@ -64,11 +65,12 @@ class Painter:
         """Say how many frames were out of the ordinary; ``more`` has counts of others."""
         for count, what in (
             *more,
-            (self.scaled, "were larger than their slot: scaled down"),
-            (self.damaged, "were damaged: decoded as far as that goes"),
+            (self.scaled, "larger than the slot: scaled down"),
+            (self.damaged, "damaged: decoded as far as that goes"),
         ):
             if count:
-                self._context.log.warning("%s: %d frames %s", self._context.place, count, what)
+                said = f"{counted(count, 'frame')} {what}"
+                self._context.log.warning("%s: %s", self._context.place, said)
 
     def _change_picture(self, frame: VideoFrame) -> None:
         is_first = not self._look

@@ -30,7 +30,7 @@ def test_it_is_told_when_it_begins_and_not_at_every_look(caplog: pytest.LogCaptu
     assert [record.message for record in caplog.records] == [
         "the CPU is throttled: cores were too hot 2 times",
         "the CPU is throttled: slowed down because of heat: thermal-cpufreq-0",
-        "the CPU is throttled: 2 cores run at most at 50% of their clock",
+        "the CPU is throttled: at most 50% of its clock for 2 cores",
         "the CPU is throttled: its control group's quota held cores back for 2.2 s in 10 periods "
         "(cpu.max, CPUQuota=)",
     ]

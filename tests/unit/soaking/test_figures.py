@@ -127,7 +127,7 @@ def test_a_short_time_tells_no_trend() -> None:
         ({"exit_code": 1, "error": "x"}, "exit code 1: x"),
         ({"uncounted": {"front": 2}}, "uncounted frames: {'front': 2}"),
         ({"left_over": ["/run/a"]}, "left over: ['/run/a']"),
-        ({"tracebacks": 1}, "1 tracebacks in the log"),
+        ({"tracebacks": 1}, "1 traceback in the log"),
         ({"restarts": {}}, "front: 10 frames processed, 11 results"),
         ({"streams": {}}, "front: 0 frames processed, 11 results"),
         (

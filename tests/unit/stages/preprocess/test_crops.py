@@ -129,7 +129,7 @@ def test_at_the_end_it_says_how_many_were_left_out(caplog: pytest.LogCaptureFixt
                 {"image": {"y": slope()}, "detections": found(quads[:count])},
                 header(sequence=count),
             )
-    said = "3 detections of 2 frames were left out: there is room for 3 (max_crops)"
+    said = "left out: 3 detections of 2 frames; there is room for 3 (max_crops)"
     assert [record.getMessage() for record in caplog.records] == [f"stage 'crops': {said}"]
 
 

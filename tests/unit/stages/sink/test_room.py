@@ -79,7 +79,7 @@ def test_lines_stop_below_the_floor_and_go_on_with_room(
         until(lambda: write(run, next(numbers)))
         unwritten = run.stage._room.unwritten  # type: ignore[attr-defined]
     assert caplog.text.count("nothing is written until it has") == 1
-    assert f"writes again; {unwritten} frames were not written" in caplog.text
+    assert f"writes again; {unwritten} frames not written" in caplog.text
     assert len(lines(file)) + unwritten == next(numbers)
 
 

@@ -263,7 +263,7 @@ def test_a_frame_of_another_size_is_scaled_to_the_first(
         for number, size in enumerate([SIZE, (48, 32)]):
             run.feed({"image": grey(*size), "detections": found()}, header(number, size))
     assert [(f.width, f.height) for f in frames_of(tmp_path / "out.mkv")] == [SIZE] * 2
-    assert "1 frames of another size" in caplog.text
+    assert "scaled: 1 frame of another size" in caplog.text
 
 
 def test_a_run_without_frames_leaves_no_file_that_pretends(tmp_path: Path) -> None:

@@ -147,7 +147,7 @@ def test_a_larger_picture_in_mid_stream_is_scaled_and_counted(tmp_path: Path, ca
         assert header.transform == (2.0, 0.0, 0.0, 0.0, 2.0, 0.0)
         assert header.epoch == 0
     assert "frames of 256x192 are scaled down to fit 128x96" in caplog.text
-    assert "were larger than their slot: scaled down" in caplog.text
+    assert "larger than the slot: scaled down" in caplog.text
 
 
 def _of_width(run: StageRun, width: int) -> FrameHeader | None:

@@ -245,7 +245,7 @@ def test_an_image_that_grew_since_the_plan_is_scaled_and_leads_back(
         assert header.transform == (2.0, 0.0, 0.0, 0.0, 2.0, 0.0)
         assert out["image"].tensors["bgr"][0, 0, 0] == 200
         del out
-    assert "1 images were larger than their slot" in caplog.text
+    assert "1 image larger than the slot" in caplog.text
 
 
 def test_no_image_among_the_files_is_found_while_planning(tmp_path: Path) -> None:
