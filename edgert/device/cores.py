@@ -69,7 +69,8 @@ def resolve(
     if outside:
         raise ResourceError(
             place,
-            f"core {as_list(outside)} is not among those this process may use ({as_list(allowed)})",
+            f"of {as_list(wanted)} this process may not use {as_list(outside)}, "
+            f"only {as_list(allowed)}",
             "Name some of these, or `any`, or start edgert with a wider mask (taskset, cpuset)",
         )
     return Resolution(wanted)

@@ -174,4 +174,4 @@ def _disagreement(expected: str, head: bytes) -> str:
         return "" if b"<net" in head else "there is no <net> in it"
     if expected == "tensorflow" and head[0] == 0x08:
         return f"it is a SavedModel, whose file is called {_GRAPH} and named by its folder"
-    return "" if head[0] in FIRST_TAGS[expected] else "its first byte is of no such file"
+    return "" if head[0] in FIRST_TAGS[expected] else "no such file begins like this"

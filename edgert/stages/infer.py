@@ -157,10 +157,17 @@ class Infer(SessionStage):
                 session.device, requested=asked, refused=refused, failed=failed
             )
         reasons = "; ".join(f"{tried}: {why}" for tried, why in refused.items())
-        mend = ""
-        if self.settings.fallback == "forbid" and len(self.settings.devices) > 1:
-            mend = "Write 'fallback: allow' to let the next device do it"
-        raise DeviceError(f"{place}, device", f"no device took model {model!r}: {reasons}", mend)
+        fault = f"no device took model {model!r}: {reasons}"
+        raise DeviceError(f"{place}, device", fault, self._mend())
+
+    def _mend(self) -> str:
+        """Return how some device would take the model; nothing where the CPU was asked, too."""
+        devices = self.settings.devices
+        if self.settings.fallback == "forbid" and len(devices) > 1:
+            return "Write 'fallback: allow' to let the next device do it"
+        if any(device.rpartition(":")[2] == "CPU" for device in devices):
+            return ""
+        return f"Name one that is here as well: 'device: [{', '.join(devices)}, CPU]'"
 
     def _attempts(self, format: str, refused: dict[str, str]) -> list[tuple[str, str]]:  # noqa: A002
         """Return runtime and device of what is left to try: lost ones last, the last one first."""

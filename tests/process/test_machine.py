@@ -62,7 +62,7 @@ def test_cores_outside_the_mask_are_refused(tmp_path: Path) -> None:
     outside = max(os.sched_getaffinity(0)) + 1
     with pytest.raises(PipelineError) as raised:
         load(tmp_path, watching(cores=[outside]))
-    assert f"core {outside} is not among those this process may use" in str(raised.value)
+    assert f"of {outside} this process may not use {outside}, only " in str(raised.value)
 
 
 def test_a_parent_that_used_opencv_and_threads(tmp_path: Path) -> None:

@@ -41,9 +41,9 @@ def test_models_are_known(name: str, content: bytes, expected: str, tmp_path: Pa
         ("a.onnx", b"version https://git-lfs.github.com/spec/v1\n", "a Git LFS pointer"),
         ("a.onnx", b"PK\x03\x04", "a zip archive"),
         ("a.onnx", TFLITE, "it is a TensorFlow Lite model"),
-        ("a.onnx", b"hello", "its first byte is of no such file"),
+        ("a.onnx", b"hello", "no such file begins like this"),
         ("a.pb", b"\x08\x01\x12", "it is a SavedModel, whose file is called saved_model.pb and"),
-        ("a.pdmodel", b"hello", "is not paddle: its first byte is of no such file"),
+        ("a.pdmodel", b"hello", "is not paddle: no such file begins like this"),
         ("a.tflite", ONNX, "the mark TFL3 is missing"),
         ("a.xml", b"<?xml version='1.0'?><svg/>", "there is no <net> in it"),
         ("a.xml", IR, "a.bin' are missing. Put them beside the .xml."),
@@ -132,5 +132,5 @@ def test_what_a_model_may_not_be_made_of(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="there are more than 1024 files in"):
         files_of(folder, "here")
     (folder / "saved_model.pb").write_bytes(b"hello")
-    with pytest.raises(ModelError, match="is not the graph of a saved-model: its first byte"):
+    with pytest.raises(ModelError, match="is not the graph of a saved-model: no such file begins"):
         format_of(folder, "here")

@@ -137,4 +137,4 @@ def test_a_text_that_calls_itself_a_model_is_told(tmp_path: Path) -> None:
     (tmp_path / "m.onnx").write_text("hello")
     code, out, err = models(tmp_path, "inspect", tmp_path / "m.onnx")
     assert (code, out) == (2, "")
-    assert "is not onnx: its first byte is of no such file" in err
+    assert "is not onnx: no such file begins like this" in err

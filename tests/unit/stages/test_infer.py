@@ -157,12 +157,14 @@ def test_fallback_forbid_is_fatal_with_every_reason(folder: Path) -> None:
     assert "Write 'fallback: allow'" in said
 
 
-def test_no_device_at_all_is_fatal(folder: Path) -> None:
+def test_no_device_at_all_is_fatal_and_says_what_would_do(folder: Path) -> None:
     with (
-        pytest.raises(DeviceError, match="no device took model"),
+        pytest.raises(DeviceError, match="no device took model") as caught,
         running(folder, device=["VPU", "openvino:FPGA"]),
     ):
         pass
+    mend = "Name one that is here as well: 'device: [VPU, openvino:FPGA, CPU]'."
+    assert str(caught.value).endswith(mend)
 
 
 def test_a_runtime_that_does_not_read_the_format_is_refused_in_its_words(folder: Path) -> None:
