@@ -29,11 +29,10 @@ from edgert.backends.emulated_faults import Faulty
 from edgert.backends.emulated_lanes import lanes_of
 from edgert.backends.emulated_limits import place_model, refuse_open_outputs
 from edgert.backends.emulated_model import first_reader, on_cpu, one_inference
-from edgert.backends.emulated_options import EmulatedOptions
+from edgert.backends.emulated_options import EmulatedOptions, read
 from edgert.backends.emulated_precision import round_all
 from edgert.backends.emulated_session import ComputingSession, ReplayingSession
 from edgert.backends.emulated_timing import duration_of
-from edgert.backends.options import read_all_options
 from edgert.backends.placement import landed
 from edgert.errors import DeviceError
 from edgert.tensor import TensorSpec
@@ -62,7 +61,7 @@ class EmulatedBackend:
         """Do what goes wrong, refuse what does not fit, and load the model."""
         place = f"{self.name}:{request.device}"
         _require(request.device, place)
-        options = read_all_options(EmulatedOptions, request.options, place)
+        options = read(request.options, place)
         with _told(options.state, place):
             state = _folder(options.state)
             faulty = Faulty(place, options.faults, state)

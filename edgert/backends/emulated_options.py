@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from edgert.backends.options import read_all_options
 
 MOST_MS = 600_000.0
 _SPREADS = "a number, {p50: 5, p99: 20} or {min: 4, max: 8}"
@@ -111,3 +114,15 @@ class EmulatedOptions(_Options):
         if (self.faults.gone_after is not None or self.faults.once) and not self.state:
             raise ValueError(f"'faults: {needs}' is remembered in a folder: add 'state: FOLDER'")
         return self
+
+
+NAMES = frozenset(EmulatedOptions.model_fields)
+
+
+def read(given: Mapping[str, Any], place: str) -> EmulatedOptions:
+    """Return options as written.
+
+    Raises:
+        DeviceError: With every fault there is.
+    """
+    return read_all_options(EmulatedOptions, given, place)

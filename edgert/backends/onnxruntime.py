@@ -14,10 +14,11 @@ from edgert.backends.binding import refuse_open_inputs
 from edgert.backends.byte_input import with_bytes
 from edgert.backends.byte_session import ByteFedSession
 from edgert.backends.onnxruntime_graph import read_graph
+from edgert.backends.onnxruntime_options import OnnxRuntimeOptions, read
 from edgert.backends.onnxruntime_providers import CPU, Provider
 from edgert.backends.onnxruntime_runtime import RAISED, native, ort, reason
 from edgert.backends.onnxruntime_session import OnnxRuntimeSession
-from edgert.backends.options import as_text, read_options
+from edgert.backends.options import as_text
 from edgert.backends.placement import landed
 from edgert.errors import DeviceError, ModelError
 from edgert.tensor import DTYPES, TensorSpec
@@ -38,29 +39,6 @@ _MODEL_ERRORS = (
     native.NoModel,
     native.NoSuchFile,
 )
-
-
-class OnnxRuntimeOptions(msgspec.Struct, frozen=True):
-    """Options of this backend.
-
-    Attributes:
-        optimisation: Of the graph: ``all``, ``extended``, ``basic`` or ``off``.
-        spinning: Whether idle threads burn CPU time to wake up sooner.
-        arena: Whether memory of intermediate results is kept between inferences.
-        prepacking: Whether each process arranges the weights anew, for speed. Without it, weights
-            that lie in a file beside the model are mapped, and replicas share them.
-        provider: Options of the execution provider's own.
-        provider_library: Path of a plug-in's library.
-        provider_name: What that library calls its provider, where it is not called as the device.
-    """
-
-    optimisation: str = "all"
-    spinning: bool = False
-    arena: bool = True
-    prepacking: bool = True
-    provider: dict[str, str | int | float | bool] = {}
-    provider_library: str = ""
-    provider_name: str = ""
 
 
 class OnnxRuntimeBackend:
@@ -86,7 +64,7 @@ class OnnxRuntimeBackend:
     def compile(self, request: CompileRequest) -> Session:
         """Compile a model for one execution provider and prove what it took."""
         place = f"{self.name}:{request.device}"
-        options = _options(request, place)
+        options = read(request.options, place)
         provider = providers.find(
             request.device, place, options.provider_library, options.provider_name
         )
@@ -130,17 +108,6 @@ class OnnxRuntimeBackend:
             emulated=provider.is_emulated,
             placed="" if found is None else str(found),
         )
-
-
-def _options(request: CompileRequest, place: str) -> OnnxRuntimeOptions:
-    options = read_options(OnnxRuntimeOptions, request.options, place)
-    if options.optimisation not in _OPTIMISATION:
-        raise DeviceError(
-            f"{place}, options, optimisation",
-            f"there is no {options.optimisation!r}",
-            f"One of: {', '.join(_OPTIMISATION)}",
-        )
-    return options
 
 
 def _let_it_tell(config: Any, *, whole: bool) -> None:

@@ -6,13 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from edgert.backends import tflite_delegates as delegates
 from edgert.backends.base import CompileRequest, DeviceReport, Signature
 from edgert.backends.binding import refuse_open_inputs
 from edgert.backends.byte_input import with_bytes
-from edgert.backends.options import read_options
 from edgert.backends.placement import landed
 from edgert.backends.tflite_delegates import Delegate
 from edgert.backends.tflite_model import (
@@ -22,6 +19,7 @@ from edgert.backends.tflite_model import (
     open_model,
     signature_of,
 )
+from edgert.backends.tflite_options import TfliteOptions, read
 from edgert.backends.tflite_runtime import (
     ERRORS,
     reason,
@@ -32,20 +30,6 @@ from edgert.backends.tflite_session import TfliteSession
 from edgert.errors import DeviceError
 
 _CPU = "CPU"
-
-
-class TfliteOptions(msgspec.Struct, frozen=True):
-    """Options of this backend.
-
-    Attributes:
-        xnnpack: Whether XNNPACK computes on the CPU. Beside a delegate it is off: what the
-            delegate took could not be told from what XNNPACK took.
-        delegate: Options of the delegate's own; they say nothing to the CPU, which may be the
-            next device to be tried.
-    """
-
-    xnnpack: bool | None = None
-    delegate: dict[str, str | int | float | bool] = {}
 
 
 class TfliteBackend:
@@ -113,7 +97,7 @@ class TfliteBackend:
 
 
 def _options(request: CompileRequest, delegate: Delegate | None, place: str) -> TfliteOptions:
-    options = read_options(TfliteOptions, request.options, place)
+    options = read(request.options, place)
     if delegate is not None and options.xnnpack:
         raise DeviceError(
             f"{place}, options, xnnpack",

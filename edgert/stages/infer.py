@@ -84,7 +84,7 @@ class Infer(SessionStage):
         batch = plan_batches(options.batch, context)
         faults = [
             *device_faults(options.devices, context.place),
-            *option_faults(options.options, options.devices, context.place),
+            *option_faults(options.options, options.devices, model.format, context.place),
             *input_faults(model, one_item(inputs["tensor"]), context.place),
             *output_faults(model, options.max_output, context.place),
             *batch_faults(model, batch, context),

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from edgert.backends import option_schemas
 from edgert.backends.base import ByteInput, Session
 from edgert.backends.byte_input import CONVERTIBLE
 from edgert.backends.registry import parse_device, scope_of
@@ -36,9 +37,13 @@ def device_faults(devices: Sequence[str], place: str) -> list[Fault]:
 
 
 def option_faults(
-    options: Mapping[str, Any], devices: Sequence[str], place: str
+    options: Mapping[str, Any],
+    devices: Sequence[str],
+    format: str,  # noqa: A002  the models' word
+    place: str,
 ) -> Iterator[Fault]:
-    """Find options of a runtime or device that is not among the stage's."""
+    """Find options of what is not among the stage's devices, and those that a runtime refuses."""
+    is_whole = not device_faults(devices, place)
     for key, value in options.items():
         scope = scope_of(key)
         where = f"{place}, options, {key!r}"
@@ -48,7 +53,10 @@ def option_faults(
             mend = f"Its devices: {', '.join(devices)}"
             yield Fault(where, "the stage runs on no such device", mend)
         if not isinstance(value, Mapping):
+            is_whole = False
             yield Fault(where, "it has to be options by name", f"Write: {key}: {{name: value}}")
+    if is_whole:
+        yield from option_schemas.faults_of(options, devices, format, place)
 
 
 def _is_meant(scope: tuple[str, str], text: str) -> bool:

@@ -15,9 +15,8 @@ import yaml
 
 from edgert.backends.base import CompileRequest, Session
 from edgert.backends.emulated import EmulatedBackend
-from edgert.backends.emulated_options import EmulatedOptions
+from edgert.backends.emulated_options import read
 from edgert.backends.once import infer_once
-from edgert.backends.options import read_all_options
 from edgert.coverage.adapter import Answer, Facts, Work
 from edgert.coverage.adapters.timing import median_ms
 from edgert.coverage.record import Placement
@@ -46,7 +45,7 @@ class EmulatedAdapter:
         place = f"emulated:{self._device}"
         reason = mend = ""
         try:
-            read_all_options(EmulatedOptions, self._given, place)
+            read(self._given, place)
         except DeviceError as error:
             reason, mend = "; ".join(each.fault for each in error.faults), error.faults[0].mend
         if self._device.partition(".")[0] not in self._backend.devices():

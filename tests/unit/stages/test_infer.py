@@ -1,4 +1,6 @@
 import logging
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -347,15 +349,80 @@ def test_numbers_of_a_quantised_model_go_in_as_they_arrive(device: str, tmp_path
 
 
 def test_an_option_that_a_device_refuses_is_named(folder: Path) -> None:
-    options = {"latency_ms": 0, "faults": {"die_after": -1}}
+    models.doubling(folder / "whole.onnx", dtype="i32")
+    whole = {"x": TensorSpec("i32", (2, 3))}
+    settings = {"device": "emulated:NPU", "options": {"faults": {"noise": 1}}}
     with (
-        pytest.raises(DeviceError) as caught,
-        running(folder, device="emulated:NPU", options=options),
+        pytest.raises(DeviceError, match="option 'faults': the model has no outputs of floats"),
+        running(folder, whole, model="whole.onnx", **settings),
     ):
         pass
-    said = str(caught.value)
-    assert "option 'latency_ms': it must be more than 0" in said
-    assert "option 'faults, die_after': it should be greater" in said
+
+
+NPU = "stage 'detector', device 'emulated:NPU'"
+
+
+@pytest.mark.parametrize(
+    ("devices", "options", "said"),
+    [
+        (
+            ["emulated:NPU"],
+            {"latency_ms": 0, "faults": {"die_after": -1}, "lane": 2},
+            [
+                f"{NPU}, options, latency_ms: it must be more than 0 and at most 600000.",
+                f"{NPU}, options, faults, die_after: it should be greater than or equal to 0.",
+                f"{NPU}, options: there is no option 'lane'. Did you mean 'lanes'.",
+            ],
+        ),
+        (["emulated:NPU"], {"latency_ms": 1}, []),
+        # The same for all devices of the runtime is said once.
+        (
+            ["emulated:NPU", "emulated:NPU.1"],
+            {"emulated": {"lane": 2}},
+            [f"{NPU}, options: there is no option 'lane'. Did you mean 'lanes'."],
+        ),
+        # What is written for every device may be OpenVINO's, whose library alone knows.
+        (["CPU", "emulated:NPU"], {"NO_SUCH": 1, "spinning": True}, []),
+        (["openvino:CPU"], {"NO_SUCH": 1}, []),
+        (
+            ["CPU", "emulated:NPU"],
+            {"spinning": "yes", "emulated:NPU": {"sped": 1}},
+            [
+                "stage 'detector', device 'onnxruntime:CPU', options: Expected `bool`, got `str` - "
+                "at `$.spinning`.",
+                f"{NPU}, options: there is no option 'sped'. Did you mean 'seed'.",
+            ],
+        ),
+        # Another option of the device's may be what this one needs.
+        (["CPU", "emulated:NPU"], {"state": "here", "emulated": {"faults": {"once": True}}}, []),
+        (
+            ["tflite:CPU"],
+            {"xnnpak": True, "tflite:CPU": {"delegate": 3}},
+            ["stage 'detector', device 'tflite:CPU', options: there is no option 'xnnpak'. "
+             "Did you mean 'xnnpack'."],
+        ),
+    ],
+)  # fmt: skip
+def test_options_are_looked_at_before_the_run(
+    folder: Path, devices: list[str], options: dict, said: list[str]
+) -> None:
+    if not said:
+        planned(folder, device=devices, options=options)
+        return
+    with pytest.raises(PipelineError) as caught:
+        planned(folder, device=devices, options=options)
+    assert str(caught.value).splitlines() == said
+
+
+def test_looking_at_options_imports_no_runtime() -> None:
+    code = (
+        "import sys; from edgert.backends.option_schemas import faults_of; "
+        "devices = ['onnxruntime:CPU', 'tflite:CPU', 'emulated:NPU']; "
+        "assert len([*faults_of({'no': 1}, devices[:1], 'onnx', 'here')]) == 1; "
+        "assert not [*faults_of({'arena': False, 'lanes': 2}, devices, 'onnx', 'here')]; "
+        "assert not {'onnxruntime', 'ai_edge_litert', 'openvino', 'onnx'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
 @pytest.mark.parametrize(("balance", "count"), [([], "no"), (["CPU"], "one")])
