@@ -34,8 +34,7 @@ def render_summary(summary: Summary) -> str:
     lines = [
         "",
         f"{summary.pipeline}: read {frames['read']} = processed {frames['processed']} + dropped "
-        f"{frames['dropped']} + lost {frames['lost']}; {summary.fps:.1f} frames/s in "
-        f"{summary.duration_s:.1f} s",
+        f"{frames['dropped']} + lost {frames['lost']}; {_rate(summary)}",
         f"latency: {_percentiles(summary.latency_ms)}",
         table(headers, rows),
         *(
@@ -70,6 +69,12 @@ def render_summary(summary: Summary) -> str:
         _bottleneck(summary),
     ]
     return "\n".join(line for line in lines if line is not None)
+
+
+def _rate(summary: Summary) -> str:
+    """Say how fast it was; a single frame has no rate."""
+    took = f"{summary.duration_s:.1f} s"
+    return f"{summary.fps:.1f} frames/s in {took}" if summary.fps else took
 
 
 def _ms(value: float | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -119,8 +120,7 @@ def _range(error: Mapping[str, Any], shape: Shape, value: str) -> Said:
 
 def _choice(error: Mapping[str, Any], shape: Shape, value: str) -> Said:
     known = shape.get("enum") or [shape["const"]] if "const" in shape else shape.get("enum")
-    if not known:
-        return f"{value} is not among the choices", str(error["msg"])
+    known = known or re.findall("'([^']+)'", error["ctx"]["expected"])  # of an optional key
     if len(known) == 1:
         return f"{value} is not {known[0]}", f"Write {known[0]}"
     written = str(error["input"])

@@ -150,7 +150,7 @@ def _take_name(name: str) -> socket.socket:
         raise BusyError(
             f"pipeline '{name}'",
             f"is running already (process {_holder(name, address)})",
-            "Stop that run, or give this one another name: in its file",
+            "Stop that run, or give this one another `name` in its file",
         ) from None
     lock.listen(8)
     return lock

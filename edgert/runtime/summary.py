@@ -228,6 +228,6 @@ def _bottleneck(
     }
     name = max(busy, key=lambda stage: busy[stage])
     if busy[name] < _BUSY_SHARE:
-        why = f"none: the busiest stage was so {busy[name]:.0%} of the time; the cores are not full"
+        why = f"busy {busy[name]:.0%} of the time: neither it nor the cores limit the run"
         return Bottleneck(name, why)
     return Bottleneck(name, f"busy {busy[name]:.0%} of the time; the cores are not full")

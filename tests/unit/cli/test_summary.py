@@ -70,5 +70,6 @@ def test_it_fits_into_80_columns_and_every_refusal_has_a_line() -> None:
 
 def test_where_no_frame_came_there_are_no_times() -> None:
     lines = render_summary(summary_of(0, NOTHING)).splitlines()
+    assert lines[1] == "detect: read 0 = processed 0 + dropped 0 + lost 0; 2.7 s"
     assert lines[2] == "latency: no frame came to its end"
     assert lines[4].split() == ["camera", "0", "-", "-", "-", "-", "0", "detector", "4.45"]
