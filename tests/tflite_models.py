@@ -1,125 +1,13 @@
 """The small models of ``tests.models`` once more, as TFLite files: no converter is needed."""
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-import flatbuffers
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
-from edgert.tensor import DTYPES
+from edgert.coverage.suites.tflite.file import Graph, Model, Shape
 
 SUFFIX = ".tflite"
-Shape = Sequence[int | str]
-_TYPES = {
-    "u8": schema.TensorType.UINT8,
-    "i8": schema.TensorType.INT8,
-    "i32": schema.TensorType.INT32,
-    "i64": schema.TensorType.INT64,
-    "f16": schema.TensorType.FLOAT16,
-    "f32": schema.TensorType.FLOAT32,
-    "f64": schema.TensorType.FLOAT64,
-    "bool": schema.TensorType.BOOL,
-    "string": schema.TensorType.STRING,
-}
-
-
-class Graph:
-    """A subgraph that grows by one operator a line; tensors are numbers."""
-
-    def __init__(self, model: "Model") -> None:
-        self.model = model
-        self.parts = schema.SubGraphT()
-        self.parts.tensors, self.parts.operators = [], []
-        self.parts.inputs, self.parts.outputs = [], []
-        model.parts.subgraphs.append(self.parts)
-
-    def tensor(
-        self,
-        shape: Shape,
-        dtype: str = "f32",
-        name: str = "",
-        quantised: float = 0,
-        buffer: int = 0,
-    ) -> int:
-        tensor = schema.TensorT()
-        tensor.shape = [size if isinstance(size, int) else 1 for size in shape]
-        if any(isinstance(size, str) for size in shape):
-            tensor.shapeSignature = [size if isinstance(size, int) else -1 for size in shape]
-        # OpenVINO tells tensors apart by their names.
-        unique = name or f"{len(self.model.parts.subgraphs)}/{len(self.parts.tensors)}"
-        tensor.type, tensor.name, tensor.buffer = _TYPES[dtype], unique.encode(), buffer
-        if quantised:
-            tensor.quantization = schema.QuantizationParametersT()
-            tensor.quantization.scale, tensor.quantization.zeroPoint = [quantised], [0]
-        self.parts.tensors.append(tensor)
-        return len(self.parts.tensors) - 1
-
-    def input(self, name: str, shape: Shape, dtype: str = "f32", quantised: float = 0) -> int:
-        self.parts.inputs.append(self.tensor(shape, dtype, name, quantised))
-        return self.parts.inputs[-1]
-
-    def constant(self, value: Any) -> int:
-        array = np.asarray(value)
-        ours = next(ours for ours, theirs in DTYPES.items() if theirs == array.dtype.name)
-        return self.tensor(array.shape, ours, buffer=self.model.buffer(array.tobytes()))
-
-    def add(self, code: str, inputs: Sequence[int], output: int, options: Any = None) -> int:
-        operator = schema.OperatorT()
-        operator.opcodeIndex = self.model.code(code)
-        operator.inputs, operator.outputs = list(inputs), [output]
-        if options is not None:
-            kind = type(options).__name__.removesuffix("T")
-            operator.builtinOptionsType = getattr(schema.BuiltinOptions, kind)
-            operator.builtinOptions = options
-        self.parts.operators.append(operator)
-        return output
-
-    def output(self, *tensors: int) -> None:
-        self.parts.outputs += tensors
-
-
-class Model:
-    """A model with its first subgraph."""
-
-    def __init__(self) -> None:
-        self.parts = schema.ModelT()
-        self.parts.version, self.parts.description = 3, b"tiny"
-        self.parts.buffers, self.parts.operatorCodes = [schema.BufferT()], []
-        self.parts.subgraphs = []
-        self._codes: list[str] = []
-        self.graph = Graph(self)
-
-    def buffer(self, content: bytes) -> int:
-        buffer = schema.BufferT()
-        buffer.data = np.frombuffer(content, np.uint8)
-        self.parts.buffers.append(buffer)
-        return len(self.parts.buffers) - 1
-
-    def code(self, name: str) -> int:
-        if name not in self._codes:
-            entry = schema.OperatorCodeT()
-            number = getattr(schema.BuiltinOperator, name, schema.BuiltinOperator.CUSTOM)
-            if number == schema.BuiltinOperator.CUSTOM:
-                entry.customCode = name.encode()
-            entry.builtinCode, entry.deprecatedBuiltinCode = number, min(number, 127)
-            entry.version = 1
-            self.parts.operatorCodes.append(entry)
-            self._codes.append(name)
-        return self._codes.index(name)
-
-    def note(self, key: str, content: bytes) -> None:
-        """Add metadata."""
-        entry = schema.MetadataT()
-        entry.name, entry.buffer = key.encode(), self.buffer(content)
-        self.parts.metadata = [entry]
-
-    def save(self, path: Path) -> Path:
-        builder = flatbuffers.Builder(1024)
-        builder.Finish(self.parts.Pack(builder), b"TFL3")
-        path.write_bytes(builder.Output())
-        return path
 
 
 def doubling(path: Path, shape: Shape = (2, 3), dtype: str = "f32") -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -16,6 +16,7 @@ from edgert.cli.progress import StatusLine
 
 if TYPE_CHECKING:
     from edgert.coverage.report.baseline import FailOn
+    from edgert.coverage.suites.operators import Suite
 
 FORMS = ("published", "frozen", "int8-qdq", "static-batch", "rank-4")
 CASE_WITHIN_S = 20.0
@@ -49,9 +50,9 @@ command.add_command(setup, "setup")
 @click.option("--device", required=True, help="adapter:DEVICE, for example onnxruntime:CPU.")
 @click.option(
     "--suite",
-    type=click.Choice(["onnx", "models"]),
-    help="onnx: every node case of the onnx package; models: the catalog's models that are here, "
-    "or those of --models.",
+    type=click.Choice(["onnx", "tflite", "models"]),
+    help="onnx: every node case of the onnx package; tflite: single TFLite operators, f32 and "
+    "quantised; models: the catalog's models that are here, or those of --models.",
 )
 @click.option(
     "--models",
@@ -70,9 +71,13 @@ command.add_command(setup, "setup")
     "--forms",
     default="published",
     show_default=True,
-    help=f"Forms of the cases, with commas: {', '.join(FORMS)}; or all.",
+    help=f"Forms of the cases of --suite onnx, with commas: {', '.join(FORMS)}; or all.",
 )
-@click.option("--only", default="", help="Operators, with commas: Conv,Gemm. All if not given.")
+@click.option(
+    "--only",
+    default="",
+    help="Operators, with commas: Conv,Gemm; of --suite tflite CONV_2D,ADD. All if not given.",
+)
 @click.option(
     "--jobs", type=click.IntRange(min=1, max=64), help="Cases at once; a core each if not given."
 )
@@ -99,7 +104,7 @@ def run(  # noqa: PLR0913  one parameter an option, as click has it
     *,
     models: tuple[str, ...],
     device: str,
-    suite: str | None,
+    suite: Literal["onnx", "tflite", "models"] | None,
     folder: Path | None,
     shapes: tuple[str, ...],
     options: tuple[str, ...],
@@ -125,17 +130,18 @@ def run(  # noqa: PLR0913  one parameter an option, as click has it
     from edgert.errors import UserError
 
     if (suite is None) == (not models):
-        mend = "Name models, or --suite onnx, or --suite models"
+        mend = "Name models, or --suite onnx, --suite tflite or --suite models"
         raise UserError("edgert coverage", "there is nothing, or too much, to ask about", mend)
     delivery = prepare(report_files, baseline, fail_on, as_json=as_json)
     count = jobs or len(os.sched_getaffinity(0))
     spec = spec_of(device, pairs_of(options, "--option"), available_bytes().bytes // (2 * count))
     line = StatusLine()
-    if suite == "onnx":
+    if suite in ("onnx", "tflite"):
         found = cover_cases(
             device,
             spec,
-            _forms_of(forms),
+            suite,
+            _forms_of(forms, suite),
             only,
             line,
             jobs=count,
@@ -151,9 +157,11 @@ def run(  # noqa: PLR0913  one parameter an option, as click has it
     deliver(found, delivery)
 
 
-def _forms_of(text: str) -> list[str]:
+def _forms_of(text: str, suite: Suite) -> list[str]:
     from edgert.errors import UserError
 
+    if suite == "tflite" and text != "published":
+        raise UserError("--forms", "the cases of --suite tflite have no forms", "Leave it out")
     names = list(FORMS) if text == "all" else [name.strip() for name in text.split(",")]
     for name in names:
         if name not in FORMS:

@@ -1,26 +1,23 @@
-"""What ``edgert coverage`` asks about: the node cases of onnx, or whole models."""
+"""What ``edgert coverage`` asks about: the cases of a suite of operators, or whole models."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from edgert import isolate
 from edgert.cli.progress import StatusLine
 from edgert.coverage.adapters.registry import spec_of
 from edgert.coverage.protocol import Spec
 from edgert.coverage.record import Report
 from edgert.coverage.run import CaseRun, run_cases
 from edgert.coverage.run_models import ModelRun, run_models
-from edgert.coverage.suites.item import Item
 from edgert.coverage.suites.models import models_in
-from edgert.coverage.suites.onnx_cases import read_index
+from edgert.coverage.suites.operators import Suite, cases_of
 from edgert.errors import UserError
-from edgert.models.cache import Cache, cache_root
+from edgert.models.cache import Cache
 from edgert.models.catalog import load_catalog
 from edgert.models.locate import Located, Locator
 
-_PREPARE_WITHIN_S = 600.0
 # Format -> who may give the reference, in f32; of TFLite its own kernels, which are its definition.
 REFERENCES = {
     "onnx": ("onnxruntime:CPU", "openvino:CPU"),
@@ -35,7 +32,8 @@ REFERENCES = {
 def cover_cases(  # noqa: PLR0913  what a run of a suite is made of
     device: str,
     spec: Spec,
-    forms: list[str],
+    suite: Suite,
+    forms: Sequence[str],
     only: str,
     line: StatusLine,
     *,
@@ -43,15 +41,15 @@ def cover_cases(  # noqa: PLR0913  what a run of a suite is made of
     timeout_s: float,
     fresh: bool,
 ) -> Report:
-    """Ask a device about the node cases of the onnx package."""
-    line.show("suite onnx: making the cases")
-    items, versions = _onnx_items(forms, only)
+    """Ask a device about single operators: the node cases of the onnx package, or TFLite's."""
+    line.show(f"suite {suite}: making the cases")
+    cases = cases_of(suite, forms, only)
     return run_cases(
         CaseRun(
             device=device,
             spec=spec,
-            items=items,
-            versions=versions,
+            items=cases.items,
+            versions=cases.versions,
             jobs=jobs,
             timeout_s=timeout_s,
             fresh=fresh,
@@ -117,23 +115,6 @@ def _here(locator: Locator) -> list[Located | UserError]:
         mend = "Pull some: edgert models pull NAME; or name a directory by --models"
         raise UserError("--suite models", "no model of the catalog is here", mend)
     return found
-
-
-def _onnx_items(forms: list[str], only: str) -> tuple[list[Item], dict[str, str]]:
-    """Return the cases of the onnx package in some forms, and its version."""
-    found = isolate.call(
-        "edgert.coverage.suites.onnx_cases:prepare",
-        {"folder": str(cache_root() / "coverage"), "forms": forms},
-        _PREPARE_WITHIN_S,
-        "suite onnx",
-    )
-    items = [item for form in forms for item in read_index(found[form])]
-    known = {item.operator for item in items}
-    wanted = {name.strip() for name in only.split(",") if name.strip()} or known
-    if unknown := sorted(wanted - known):
-        fault = f"the suite has no operator {', '.join(unknown)}"
-        raise UserError("--only", fault, "Names as in ONNX: Conv, Gemm, ai.onnx.ml::Scaler")
-    return [item for item in items if item.operator in wanted], {"onnx": found["onnx"]}
 
 
 def _ticker(line: StatusLine, device: str) -> Callable[[int, int], None]:

@@ -54,7 +54,8 @@ def reply(adapter: Adapter, ask: Ask) -> Reply:
     if not ask.expected or not outputs:
         return Reply(answer=answer)
     expected = values.load(Path(ask.expected))
-    return Reply(answer=answer, difference=compare(expected, outputs, ask.rtol, ask.atol))
+    found = compare(expected, outputs, ask.rtol, ask.atol, ask.steps)
+    return Reply(answer=answer, difference=found)
 
 
 def said(error: BaseException) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -28,6 +28,20 @@ def tolerance_of(precision: str) -> tuple[float, float]:
     return TOLERANCE[names[precision]] if precision in names else _EXACT
 
 
+class Tolerance(NamedTuple):
+    """What is allowed beyond the element type's own tolerance.
+
+    Attributes:
+        rtol: Of real numbers, relative.
+        atol: Of real numbers, absolute.
+        steps: Of integers: where they are levels, how many of them rounding explains.
+    """
+
+    rtol: float = 0.0
+    atol: float = 0.0
+    steps: int = 0
+
+
 class Difference(msgspec.Struct, frozen=True):
     """What a comparison found.
 
@@ -44,7 +58,9 @@ class Difference(msgspec.Struct, frozen=True):
     reason: str = ""
 
 
-def compare(expected: Values, actual: Values, rtol: float = 0.0, atol: float = 0.0) -> Difference:
+def compare(
+    expected: Values, actual: Values, rtol: float = 0.0, atol: float = 0.0, steps: int = 0
+) -> Difference:
     """Compare outputs with their reference.
 
     Args:
@@ -52,8 +68,10 @@ def compare(expected: Values, actual: Values, rtol: float = 0.0, atol: float = 0
         actual: What came out; it may have more than the reference.
         rtol: Relative tolerance, if more than the element type's own.
         atol: Absolute tolerance, if more than the element type's own.
+        steps: Of integers that are levels, by how many they may be off.
     """
-    found = [_compare_one(name, expected[name], actual, rtol, atol) for name in expected]
+    allowed = Tolerance(rtol, atol, steps)
+    found = [_compare_one(name, expected[name], actual, allowed) for name in expected]
     wrong = [each.reason for each in found if each.reason]
     errors = [each for each in found if each.max_error is not None]
     return Difference(
@@ -64,9 +82,7 @@ def compare(expected: Values, actual: Values, rtol: float = 0.0, atol: float = 0
     )
 
 
-def _compare_one(
-    name: str, expected: Value, actual: Values, rtol: float, atol: float
-) -> Difference:
+def _compare_one(name: str, expected: Value, actual: Values, allowed: Tolerance) -> Difference:
     if name not in actual:
         return Difference("differs", reason=f"output '{name}' is missing")
     got = actual[name]
@@ -81,7 +97,7 @@ def _compare_one(
         return Difference(
             "differs", reason=f"output '{name}' has {len(right)} of {len(left)} parts"
         )
-    parts = [_compare_arrays(name, a, b, rtol, atol) for a, b in zip(left, right, strict=True)]
+    parts = [_compare_arrays(name, a, b, allowed) for a, b in zip(left, right, strict=True)]
     return max(parts, key=_badness, default=Difference("equal"))
 
 
@@ -93,9 +109,7 @@ def _badness(difference: Difference) -> tuple[bool, float]:
     return bool(difference.reason), difference.max_error or 0.0
 
 
-def _compare_arrays(
-    name: str, expected: Array, actual: Array, rtol: float, atol: float
-) -> Difference:
+def _compare_arrays(name: str, expected: Array, actual: Array, allowed: Tolerance) -> Difference:
     actual = np.asarray(actual)
     if actual.shape != expected.shape:
         said = f"output '{name}' is {list(actual.shape)}, not {list(expected.shape)}"
@@ -108,17 +122,13 @@ def _compare_arrays(
     if actual.dtype != expected.dtype:
         said = f"output '{name}' is {actual.dtype.name}, not {expected.dtype.name}"
         return Difference("differs", reason=said)
-    return _compare_numbers(name, expected, actual, rtol, atol)
+    return _compare_numbers(name, expected, actual, allowed)
 
 
-def _compare_numbers(
-    name: str, expected: Array, actual: Array, rtol: float, atol: float
-) -> Difference:
+def _compare_numbers(name: str, expected: Array, actual: Array, allowed: Tolerance) -> Difference:
     if not expected.size:
         return Difference("equal", 0.0, 0.0)
-    own = _tolerance(expected.dtype)
-    if own is not _EXACT:
-        own = max(own[0], rtol), max(own[1], atol)
+    own = _tolerance(expected.dtype, allowed)
     with np.errstate(all="ignore"):
         left, right = _wide(expected), _wide(actual)
         same = (left == right) | (np.isnan(left) & np.isnan(right))
@@ -133,10 +143,13 @@ def _compare_numbers(
     return Difference("differs" if bad else "equal", largest, mean, said)
 
 
-def _tolerance(dtype: np.dtype[Any]) -> tuple[float, float]:
-    if dtype.kind in "biu" or dtype.name.startswith(("int", "uint")):
+def _tolerance(dtype: np.dtype[Any], allowed: Tolerance) -> tuple[float, float]:
+    if dtype.kind == "b":
         return _EXACT
-    return TOLERANCE.get(dtype.name.replace("complex64", "float32"), _SMALL_FLOATS)
+    if dtype.kind in "iu" or dtype.name.startswith(("int", "uint")):
+        return 0.0, float(allowed.steps)
+    own = TOLERANCE.get(dtype.name.replace("complex64", "float32"), _SMALL_FLOATS)
+    return max(own[0], allowed.rtol), max(own[1], allowed.atol)
 
 
 def _wide(array: Array) -> Array:

@@ -36,6 +36,7 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
         expected: File of reference outputs; empty: nothing is compared.
         rtol: See ``compare``.
         atol: See ``compare``.
+        steps: See ``compare``.
         keep: File to which the outputs are written; empty: nowhere.
     """
 
@@ -43,6 +44,7 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     expected: str = ""
     rtol: float = 0.0
     atol: float = 0.0
+    steps: int = 0
     keep: str = ""
 
 

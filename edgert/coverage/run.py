@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
@@ -17,6 +17,11 @@ from edgert.errors import DeviceError
 from edgert.version import __version__
 
 CASE_WITHIN_S = 20.0
+# Format of a suite -> devices of the adapters that take it.
+TAKERS = {
+    "onnx": ("onnxruntime:CPU", "openvino:CPU", "qnn:HTP", "emulated:NPU"),
+    "tflite": ("tflite:CPU", "tflite:XNNPACK", "openvino:CPU", "vela:ethos-u65-256"),
+}
 OnDone = Callable[[int, int], None]
 
 
@@ -36,7 +41,7 @@ class CaseRun(msgspec.Struct, frozen=True, kw_only=True):
     device: str
     spec: Spec
     items: Sequence[Item]
-    versions: dict[str, str]
+    versions: Mapping[str, str]
     jobs: int = 1
     timeout_s: float = CASE_WITHIN_S
     fresh: bool = False
@@ -50,9 +55,10 @@ def run_cases(run: CaseRun, on_done: OnDone = lambda done, total: None) -> Repor
         on_done: Told the number of cases done and their total.
 
     Raises:
-        DeviceError: The adapter cannot answer here.
+        DeviceError: The adapter cannot answer here, or takes no such files.
     """
     facts = available(run.device, run.spec)
+    _need_formats(run, facts)
     versions = {"edgert": __version__, **told(facts), **run.versions}
     items = {item.key: item for item in run.items if not item.reason}
     by_work = {(item.work.name, item.work.path): item for item in items.values()}
@@ -87,11 +93,21 @@ def available(device: str, spec: Spec) -> Facts:
     return facts
 
 
+def _need_formats(run: CaseRun, facts: Facts) -> None:
+    """Refuse a suite in a format that the adapter does not take: every case would fail."""
+    for wanted in sorted({item.work.format for item in run.items} - {*facts.formats}):
+        takes = ", ".join(facts.formats)
+        fault = f"it takes no {wanted} files, only {takes}"
+        mend = f"Ask one that does: {', '.join(TAKERS[wanted])}"
+        raise DeviceError(f"device {run.device}", fault, mend)
+
+
 def case_of(item: Item, facts: Facts, reply: Reply) -> Case:
     """Return the record of one case."""
     placement, numerics, reason = judge(reply)
     answer = reply.answer or Answer(placement=placement)
     difference = reply.difference or Difference("not-run")
+    reasons = ("" if answer.reason else _of_nodes(answer), reason)
     return Case(
         case=item.work.name,
         operator=item.operator,
@@ -101,7 +117,7 @@ def case_of(item: Item, facts: Facts, reply: Reply) -> Case:
         placement=placement,
         numerics=numerics,
         evidence=facts.evidence,
-        reason=reason,
+        reason="; ".join(filter(None, reasons)),
         max_error=rounded(difference.max_error),
         mean_error=rounded(difference.mean_error),
         latency_ms=answer.latency_ms,
@@ -124,6 +140,11 @@ def judge(reply: Reply) -> tuple[Placement, Numerics, str]:
     return answer.placement, difference.numerics, "; ".join(filter(None, reasons))
 
 
+def _of_nodes(answer: Answer) -> str:
+    """Return why nodes of a case are not on the device, where the adapter tells."""
+    return "; ".join(dict.fromkeys(node.reason for node in answer.nodes if node.reason))
+
+
 def told(facts: Facts) -> dict[str, str]:
     """Return the versions of an adapter, and the precision its numbers were held to."""
     return {**facts.versions, "precision": facts.precision} if facts.precision else facts.versions
@@ -136,6 +157,7 @@ def _ask_of(item: Item, facts: Facts) -> Ask:
         expected=item.expected,
         rtol=max(item.rtol, rtol),
         atol=max(item.atol, atol),
+        steps=item.steps,
     )
 
 

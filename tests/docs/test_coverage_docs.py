@@ -26,6 +26,11 @@ def test_a_vendors_walk_ends_in_reports(tmp_path: Path) -> None:
     assert merged["models"][0]["evidence"] == "vendor-compiler"
     assert merged["models"][0]["numerics"] == "not-run"
     assert {node["operator"] for node in merged["models"][0]["nodes"]}
+    operators = json.loads((tmp_path / "ethos-operators.json").read_text())["cases"]
+    where = {(each["operator"], each["dtype"]): each["placement"] for each in operators}
+    assert where["CONV_2D", "i8"] == "device"
+    assert where["CONV_2D", "f32"] == where["DIV", "u8"] == "cpu"
+    assert all(each["reason"] for each in operators if each["placement"] == "cpu")
     for name in ("cpu.json", "cpu.html", "cpu.xml", "all.html", "all.md"):
         assert (tmp_path / name).stat().st_size > 0
 

@@ -26,6 +26,9 @@ _UNSUPPORTED = (
     "not supported",
     "doesn't support",
     "not implemented",
+    "No translator found for",
+    # Of TFLite: a tensor that is kept from one inference to the next.
+    "This tensor should be either input, constant or should be already produced",
 )
 # numpy's name by ml_dtypes of a type that numpy has not -> OpenVINO's.
 _STRANGE = {
@@ -172,5 +175,7 @@ def _address(tensor: Any) -> int:
 
 def _short(said: str) -> str:
     """Keep what it says last, without the places in its own source."""
-    summary = said.rpartition("Summary: -- ")[2]
-    return summary[:300]
+    for before in ("Summary: -- ", "FrontEnd API failed with "):
+        if before in said:
+            return said.rpartition(before)[2][:300]
+    return said[:300]

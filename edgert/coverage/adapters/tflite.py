@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +11,10 @@ import msgspec
 import numpy as np
 
 from edgert.backends import tflite_delegates as delegates
-from edgert.backends.tflite_model import named, open_model
+from edgert.backends.tflite_model import allocate, declared, named, open_model
 from edgert.backends.tflite_runtime import ERRORS, reason, version_of_package
 from edgert.coverage.adapter import Answer, Facts, Work
+from edgert.coverage.adapters.tflite_macs import node_macs
 from edgert.coverage.adapters.timing import median_ms
 from edgert.coverage.graph import Graph, GraphNode, crossings, placed
 from edgert.coverage.placement import placement_of
@@ -111,33 +114,49 @@ def read_graph(path: str) -> Graph:
         RuntimeError: This TFLite does not tell it.
     """
     interpreter = open_model(path, 1, xnnpack=False, delegates=[])
+    allocated = allocate(interpreter, {}, path)
     found = delegates.operators(interpreter)
     if found is None:
         raise RuntimeError("this TFLite does not tell a model's operators")
-    return _graph(interpreter, found)
+    return _graph(interpreter, found, allocated=allocated)
 
 
 def _node_name(operator: delegates.Operator) -> str:
     return f"{operator.name}#{operator.number}"
 
 
-def _graph(interpreter: Any, found: list[delegates.Operator]) -> Graph:
+def _graph(interpreter: Any, found: list[delegates.Operator], *, allocated: bool = True) -> Graph:
     """Return the graph; constants are tensors that no operator makes, and so do not cross."""
+    tensors = interpreter.get_tensor_details()
+    shapes = {each["index"]: _shape(each, allocated=allocated) for each in tensors}
+
+    def of(numbers: tuple[int, ...]) -> list[tuple[int, ...] | None]:
+        return [shapes.get(number) for number in numbers]
+
     nodes = [
         GraphNode(
             name=_node_name(each),
             operator=each.name,
             inputs=tuple(map(str, each.inputs)),
             outputs=tuple(map(str, each.outputs)),
+            macs=node_macs(each.name, of(each.inputs), of(each.outputs)),
         )
         for each in found
     ]
     sizes = {
-        str(tensor["index"]): int(np.prod(tensor["shape"])) * np.dtype(tensor["dtype"]).itemsize
-        for tensor in interpreter.get_tensor_details()
-        if np.dtype(tensor["dtype"]).kind in "biuf"
+        str(tensor["index"]): prod(shape) * np.dtype(tensor["dtype"]).itemsize
+        for tensor in tensors
+        if (shape := shapes[tensor["index"]]) is not None
+        and np.dtype(tensor["dtype"]).kind in "biuf"
     }
     return Graph(nodes=nodes, sizes=sizes)
+
+
+def _shape(detail: Mapping[str, Any], *, allocated: bool) -> tuple[int, ...] | None:
+    """Return the sizes of a tensor; before memory is allocated open ones are not known."""
+    if not allocated and -1 in declared(detail):
+        return None
+    return tuple(map(int, detail["shape"]))
 
 
 def _run(interpreter: Any, inputs: Values, runs: int) -> tuple[dict[str, Value], float | None]:

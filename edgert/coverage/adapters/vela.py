@@ -7,15 +7,18 @@ reader of TFLite files is used here, too.
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import re
-import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from edgert.coverage.adapter import Answer, Facts, Work
+from edgert.coverage.adapters.tflite_macs import node_macs
 from edgert.coverage.graph import Graph, GraphNode, crossings, placed
 from edgert.coverage.placement import placement_of
 from edgert.coverage.record import Node
@@ -27,7 +30,10 @@ _REFUSED = re.compile(
     r"ofm: '(?P<output>[^']*)'\nReason: (?P<reason>(?:[^\n]+\n?)+)",
     re.MULTILINE,
 )
-_WITHIN_S = 300.0
+_SAYING = (1, 2)
+# How it gives up on a type that the NPU has not: it says so, or what it would put around the
+# operator cannot be done.
+_UNSUPPORTED = ("Does not have valid TFLite Semantics", "could not run on NPU")
 _BYTES = {0: 4, 1: 2, 2: 4, 3: 1, 4: 8, 6: 1, 7: 2, 9: 1, 10: 8}  # of TFLite's TensorType
 
 
@@ -64,24 +70,13 @@ class VelaAdapter:
 
     def ask(self, work: Work) -> tuple[Answer, Values]:
         """Compile a model, and read what stayed on the CPU and why."""
-        with tempfile.TemporaryDirectory(prefix="edgert-vela-") as folder:
-            command = [
-                str(Path(sys.executable).parent / "vela"),
-                work.path,
-                "--accelerator-config",
-                self._device,
-                "--output-dir",
-                folder,
-            ]
-            done = subprocess.run(
-                command, capture_output=True, text=True, timeout=_WITHIN_S, check=False
-            )
-        said = done.stdout + done.stderr
-        if done.returncode:
-            lines = said.strip().splitlines()
-            msg = lines[-1] if lines else f"vela ended with exit code {done.returncode}"
-            raise RuntimeError(msg)
+        said, fault = _compile(work.path, self._device)
         refused = refusals(said)
+        if any(sign in fault for sign in _UNSUPPORTED):
+            reason = "; ".join([*dict.fromkeys(refused.values()), _short(fault)])
+            return Answer(placement="rejected", unsupported=True, reason=reason), {}
+        if fault:
+            raise RuntimeError(fault)
         graph, names = read_graph(Path(work.path))
         here = {node.name: _node(node, names[node.name], refused) for node in graph.nodes}
         nodes = placed(graph, here)
@@ -89,6 +84,58 @@ class VelaAdapter:
             placement=placement_of(nodes), nodes=nodes, crossings=crossings(graph, nodes)
         )
         return answer, {}
+
+
+def _compile(path: str, device: str) -> tuple[str, str]:
+    """Compile a model; return what Vela said, and why it gave up (empty where it did not).
+
+    In this process, which is the child of this adapter: starting Vela takes far longer than
+    compiling an operator. Its core is C++ and writes past Python, so the fds themselves are turned.
+    """
+    from ethosu.vela.vela import main
+
+    fault = ""
+    with tempfile.TemporaryDirectory(prefix="edgert-vela-") as folder, _heard() as heard:
+        code: object = 0
+        try:
+            code = main([path, "--accelerator-config", device, "--output-dir", folder])
+        except RuntimeError as error:
+            fault = " ".join(str(error).split()) or "it gave no reason"
+        except SystemExit as end:
+            code = end.code
+        said = heard()
+    if code:
+        lines = said.strip().splitlines()
+        fault = lines[-1] if lines else f"vela ended with exit code {code}"
+    return said, fault
+
+
+def _short(fault: str) -> str:
+    """Leave out where in Vela it was."""
+    said = fault.removeprefix("Compilation failed: Error: ")
+    return said.removesuffix("Failed to parse TFLite file").strip(" ,")
+
+
+@contextmanager
+def _heard() -> Iterator[Callable[[], str]]:
+    """Turn what is written to standard output and error into what a function returns."""
+    with tempfile.TemporaryFile() as file:
+        before = [os.dup(fd) for fd in _SAYING]
+        try:
+            for fd in _SAYING:
+                os.dup2(file.fileno(), fd)
+            yield lambda: _read(file)
+        finally:
+            for fd, kept in zip(_SAYING, before, strict=True):
+                os.dup2(kept, fd)
+                os.close(kept)
+
+
+def _read(file: IO[bytes]) -> str:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    file.seek(0)
+    return file.read().decode(errors="replace")
 
 
 def refusals(said: str) -> dict[str, str]:
@@ -115,11 +162,13 @@ def read_graph(path: Path) -> tuple[Graph, dict[str, str]]:
         kind = kinds.get(max(code.BuiltinCode(), code.DeprecatedBuiltinCode()), "CUSTOM")
         reads = [operator.Inputs(each) for each in range(operator.InputsLength())]
         makes = [operator.Outputs(each) for each in range(operator.OutputsLength())]
+        given = [_shape(tensors[each]) if each >= 0 else None for each in reads]
         node = GraphNode(
             name=f"{kind}#{number}",
             operator=kind,
             inputs=tuple(str(tensor) for tensor in reads if tensor >= 0),
             outputs=tuple(map(str, makes)),
+            macs=node_macs(kind, given, [_shape(tensors[each]) for each in makes]),
         )
         nodes.append(node)
         names[node.name] = tensors[makes[0]].Name().decode() if makes else ""
@@ -128,9 +177,13 @@ def read_graph(path: Path) -> tuple[Graph, dict[str, str]]:
     return Graph(nodes=nodes, sizes=known), names
 
 
+def _shape(tensor: Any) -> tuple[int, ...]:
+    return tuple(map(tensor.Shape, range(tensor.ShapeLength())))
+
+
 def _size(tensor: Any) -> int | None:
     each = _BYTES.get(tensor.Type())
-    return None if each is None else each * prod(map(tensor.Shape, range(tensor.ShapeLength())))
+    return None if each is None else each * prod(_shape(tensor))
 
 
 def _node(node: GraphNode, output: str, refused: dict[str, str]) -> Node:

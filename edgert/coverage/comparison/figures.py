@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import TypeGuard
 
 import numpy as np
 
-from edgert.coverage.compare import Difference, compare
+from edgert.coverage.compare import compare
 from edgert.coverage.comparison.record import Figures
 from edgert.coverage.record import Numerics
 from edgert.coverage.run import rounded
@@ -36,7 +35,8 @@ def measure(name: str, expected: Value, actual: Values, rtol: float, atol: float
         rtol: See ``compare``.
         atol: See ``compare``.
     """
-    found = _compare(name, expected, actual, rtol, atol)
+    # Of integers the tolerance is in whole steps.
+    found = compare({name: expected}, actual, rtol, atol, int(atol))
     cosine, snr_db = _cosine_and_snr(expected, actual.get(name))
     return Figures(
         tensor=name,
@@ -81,19 +81,6 @@ def noise_db(figures: Figures) -> float:
     if figures.snr_db is not None:
         return -figures.snr_db
     return math.inf if figures.numerics == "differs" else -math.inf
-
-
-def _compare(name: str, expected: Value, actual: Values, rtol: float, atol: float) -> Difference:
-    """Compare; whole numbers may be off by whole steps where that is asked for."""
-    got = actual.get(name)
-    if atol < 1 or not _is_whole(expected) or not _is_whole(got) or expected.dtype != got.dtype:
-        return compare({name: expected}, actual, rtol, atol)
-    steps = {name: got.astype(np.float64)}
-    return compare({name: expected.astype(np.float64)}, steps, 0.0, atol)
-
-
-def _is_whole(value: Value) -> TypeGuard[Array]:
-    return isinstance(value, np.ndarray) and value.dtype.kind in "iu"
 
 
 def _least(found: Iterable[float | None]) -> float | None:

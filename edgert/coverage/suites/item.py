@@ -20,6 +20,7 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
         expected: File of the reference outputs (``values.py``); empty: nothing to compare.
         rtol: Relative tolerance, where the suite allows more than the element type's own.
         atol: Absolute tolerance, the same.
+        steps: Levels by which a quantised output may be off.
         reason: Why it cannot be put in this form; then it is not asked.
     """
 
@@ -31,6 +32,7 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     expected: str = ""
     rtol: float = 0.0
     atol: float = 0.0
+    steps: int = 0
     reason: str = ""
 
     @property

@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 
 from edgert import isolate
+from edgert.backends.registry import is_installed
 from edgert.coverage import values
 from edgert.coverage.adapter import Work
 from edgert.coverage.graph import Graph
@@ -78,6 +79,8 @@ def make_ready(model: Located, shapes: Mapping[str, list[int]], folder: Path) ->
     source, graph = str(path), None
     if model.format == "onnx":
         source, graph = _onnx(model, known, folder)
+    elif model.format == "tflite":
+        graph = _tflite(model)
     inputs = folder / "in.npz"
     values.save(inputs, {name: _draw(name, spec) for name, spec in report.inputs.items()})
     work = Work(name=model.name, path=source, format=model.format, inputs=str(inputs))
@@ -116,6 +119,19 @@ def _onnx(model: Located, shapes: Mapping[str, list[int]], folder: Path) -> tupl
     function = "edgert.coverage.suites.onnx_graph:make_ready"
     found = isolate.call(function, arguments, _READ_WITHIN_S, model.place, ModelError)
     return found["path"], msgspec.convert(found["graph"], Graph)
+
+
+def _tflite(model: Located) -> Graph | None:
+    """Return the graph as TFLite sees it; None where it is not here, or does not read the file."""
+    if not is_installed("tflite"):
+        return None
+    function = "edgert.coverage.adapters.tflite:read_graph"
+    arguments = {"path": str(model.need_path())}
+    try:
+        found = isolate.call(function, arguments, _READ_WITHIN_S, model.place, ModelError)
+    except UserError:
+        return None  # the runtime that is asked may read it all the same
+    return msgspec.convert(found, Graph)
 
 
 def _draw(name: str, spec: TensorSpec) -> Array:

@@ -10,25 +10,21 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shutil
-import tempfile
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-
-import msgspec
 
 from edgert.coverage import values
 from edgert.coverage.adapter import Work
 from edgert.coverage.record import Form
 from edgert.coverage.suites.forms import FORMS, Put, put
 from edgert.coverage.suites.item import Item
+from edgert.coverage.suites.kept import index_of, write_whole
 
 REVISION = 1
 """Part of the folder's name: a change of what is written there makes a new one."""
 
-_INDEX = "index.json"
 _EXPANDED = re.compile(r"_expanded(_ver\d+|_function.*)?$")
 
 
@@ -45,7 +41,7 @@ def prepare(folder: str, forms: list[Form]) -> dict[str, str]:
     import onnx
 
     top = Path(folder) / f"onnx-{onnx.__version__}-{REVISION}"
-    missing = [form for form in forms if not (top / form / _INDEX).exists()]
+    missing = [form for form in forms if not index_of(top / form).exists()]
     if missing:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # divisions by zero are what some cases are about
@@ -53,13 +49,8 @@ def prepare(folder: str, forms: list[Form]) -> dict[str, str]:
         for form in missing:
             _write(cases, form, top / form)
     found = {"onnx": onnx.__version__}
-    found.update((form, str(top / form / _INDEX)) for form in forms)
+    found.update((form, str(index_of(top / form))) for form in forms)
     return found
-
-
-def read_index(path: str) -> list[Item]:
-    """Return the items of an index that ``prepare`` wrote."""
-    return msgspec.json.decode(Path(path).read_bytes(), type=list[Item])
 
 
 def _cases() -> Iterator[Any]:
@@ -71,17 +62,13 @@ def _cases() -> Iterator[Any]:
 
 
 def _write(cases: list[Any], form: Form, target: Path) -> None:
-    """Write a form's cases beside the target and move them there whole."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    made = Path(tempfile.mkdtemp(prefix=f".{form}-", dir=target.parent))
-    try:
-        operators = _operators(cases)
-        items = [_write_case(case, operators[case.name], form, made, target) for case in cases]
-        (made / _INDEX).write_bytes(msgspec.json.encode(items))
-        with contextlib.suppress(OSError):  # another run was first: its files are the same
-            made.rename(target)
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
+    operators = _operators(cases)
+    write_whole(
+        target,
+        lambda made: [
+            _write_case(case, operators[case.name], form, made, target) for case in cases
+        ],
+    )
 
 
 def _write_case(case: Any, operator: str, form: Form, made: Path, target: Path) -> Item:

@@ -74,3 +74,12 @@ def test_a_device_of_half_precision_is_held_to_what_that_can_do() -> None:
     assert compare(expected, actual).numerics == "differs"
     assert compare(expected, actual, rtol, atol).numerics == "equal"
     assert tolerance_of("") == tolerance_of("f32") == (0.0, 0.0)
+
+
+def test_levels_may_be_off_by_the_steps_that_rounding_explains() -> None:
+    expected, actual = {"y": np.int8([3, -128])}, {"y": np.int8([4, -127])}
+    found = compare(expected, actual)
+    assert (found.numerics, found.max_error) == ("differs", 1.0)
+    assert compare(expected, actual, steps=1).numerics == "equal"
+    assert compare(expected, {"y": np.int8([5, -128])}, steps=1).numerics == "differs"
+    assert compare({"y": np.array([True])}, {"y": np.array([False])}, steps=1).reason
