@@ -55,11 +55,11 @@ class Paced(Source):
 class LatenciesOptions(StageOptions):
     """Options of ``Latencies``."""
 
-    path: str = Field(description="File that gets a latency in milliseconds a line.")
+    path: str = Field(description="File that gets a latency (ms) and a time (s) a line.")
 
 
 class Latencies(Stage):
-    """Writes how old each result is when it arrives."""
+    """Writes how old each result is when it arrives, and when that is."""
 
     inputs: ClassVar[Mapping[str, str]] = {"tensor": "tensors"}
     options = LatenciesOptions
@@ -76,8 +76,9 @@ class Latencies(Stage):
 
     def process(self, inputs: Inputs, outputs: Outputs) -> None:
         """Write one line."""
-        age_ns = time.monotonic_ns() - inputs["tensor"].header.captured_ns
-        self._file.write(f"{age_ns / 1e6:.3f}\n")
+        now_ns = time.monotonic_ns()
+        age_ns = now_ns - inputs["tensor"].header.captured_ns
+        self._file.write(f"{age_ns / 1e6:.3f} {now_ns / 1e9:.4f}\n")
 
     def close(self) -> None:
         """Close the file."""

@@ -210,8 +210,12 @@ def render_status(status: dict[str, Any]) -> str:
     sources = table(SOURCE_HEADERS, [_source(*each) for each in status["sources"].items()])
     stages = table(STAGE_HEADERS, [_stage(*each) for each in status["stages"].items()])
     swaps = [_swap(*each) for each in status["swaps"].items()]
-    away = [f"{name}: {one['away']}" for name, one in status["stages"].items() if one["away"]]
-    return "\n\n".join([head, stages, sources, *away, *status["waits"], *swaps])
+    down = [
+        f"stage '{name}' is {one['state']}: {one['why_down']}"
+        for name, one in status["stages"].items()
+        if one["why_down"]
+    ]
+    return "\n\n".join([head, stages, sources, *down, *status["waits"], *swaps])
 
 
 def _swap(name: str, swap: dict[str, Any]) -> str:

@@ -14,6 +14,7 @@ Whether a worker is to be given frames stands in the ledger (``away``), where wr
 
 from __future__ import annotations
 
+import math
 import select
 from collections.abc import Iterator
 
@@ -58,8 +59,8 @@ class Absences:
         return any(each.has_unsent for each in stand_ins)
 
     def has_others(self, member: Member) -> bool:
-        """Whether another worker of a member's stage is at work, or will be in a moment."""
-        able = (crew.READY, crew.STARTING, crew.WAITING)
+        """Whether another worker of a member's stage is at work, will be soon, or has done all."""
+        able = (crew.READY, crew.STARTING, crew.WAITING, crew.FINISHED)
         return any(
             other is not member and other.state in able
             for group in self._members()
@@ -92,12 +93,14 @@ class Absences:
                 self._have_dealt(name)
 
     def end_due(self, now_s: float, *, is_draining: bool) -> None:
-        """Have stand-ins make room for workers that are due; one without work left is not due."""
+        """Have stand-ins make room for workers that are due; who is not needed stays away."""
         for member in self._team.members.values():
             stand_in = self._stand_ins.get(member.plan.name)
-            if member.state == crew.AWAY and (is_draining or (stand_in and stand_in.has_ended)):
-                member.due_s = float("inf")
-            elif stand_in and member.due_s <= now_s and not stand_in.has_unsent:
+            if stand_in is None:
+                continue
+            if stand_in.has_ended or (is_draining and member.state == crew.AWAY):
+                member.state, member.due_s = crew.AWAY, math.inf
+            elif member.due_s <= now_s and not stand_in.has_unsent:
                 self._end(member.plan.name)
 
     def close(self) -> None:

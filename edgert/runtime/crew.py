@@ -62,7 +62,7 @@ class Member:
         ready_s: When it became ready the last time.
         restarts_s: When it was started again.
         absences: How often it went away without having been well for long in between.
-        why_away: Why it went away; empty where it did not, or has been ready since.
+        why_down: Why it died; empty where it did not, or has been ready since.
         due_s: When it is to be started again.
         set_aside: Stage, stream and sequence of frames that are not tried again.
         trying: The device that it is opening.
@@ -92,7 +92,7 @@ class Member:
     ready_s: float = 0.0
     restarts_s: list[float] = field(default_factory=list)
     absences: int = 0
-    why_away: str = ""
+    why_down: str = ""
     due_s: float = 0.0
     set_aside: list[tuple[str, int, int]] = field(default_factory=list)
     trying: Trying | None = None
@@ -139,7 +139,7 @@ class Member:
         """Note that it has opened its stages."""
         self.state = READY
         self.ready_s = now_s
-        self.why_away = ""
+        self.why_down = ""
         self.was_ready = True
         self.reports = reports
         self.trying = None

@@ -69,7 +69,7 @@ class Restarting:
             place, mend = f"stage '{self._stage}'", "The log says why; mend it, and start the run"
             raise self._supervisor.error or UserError(place, "has failed", mend)
         if member.state == crew.AWAY and member.absences > self._absences:
-            raise RunError(f"stage '{self._stage}'", member.why_away, "See the lines of its log")
+            raise RunError(f"stage '{self._stage}'", member.why_down, "See the lines of its log")
         if member.state == crew.FINISHED:
             return f"stage '{self._stage}' had come to its end"
         if member.leave_by_s or member.state != crew.READY:

@@ -77,7 +77,6 @@ class Revival:
         member.state = crew.AWAY
         member.due_s = now_s + away_s
         fault = error.faults[0]
-        member.why_away = f"{fault.place}: {fault.fault}"
         log.error(
             "worker '%s' is away for %.0f s, the others of its stage do its work: %s: %s "
             "(restarts %d, allowed are %s)",
@@ -86,6 +85,7 @@ class Revival:
         return True
 
     def _note_death(self, member: Member, error: EdgertError) -> None:
+        member.why_down = f"{error.faults[0].place}: {error.faults[0].fault}"
         if member.state == crew.READY:  # else it died before it could try a frame again
             self._poison.note_death(member)
             _note_lost_device(member, error)

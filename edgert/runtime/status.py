@@ -23,7 +23,7 @@ _SAMPLES = 6
 
 
 class StageStatus(msgspec.Struct, frozen=True):
-    """One stage; ``pid``, ``state``, ``restarts`` and ``away``, why it is, are its worker's."""
+    """One stage; ``pid``, ``state``, ``restarts`` and ``why_down`` are its worker's."""
 
     pid: int
     state: str
@@ -34,7 +34,7 @@ class StageStatus(msgspec.Struct, frozen=True):
     filtered: int
     lost: int
     service_ms: Percentiles
-    away: str = ""
+    why_down: str = ""
 
 
 class RunStatus(msgspec.Struct, frozen=True):
@@ -116,7 +116,7 @@ def _stage(block: StageBlock, member: Member, name: str) -> StageStatus:
         filtered=words[StageBlock.FILTERED],
         lost=words[StageBlock.LOST],
         service_ms=percentiles(block.histogram("service")),
-        away=member.why_away,
+        why_down=member.why_down,
     )
 
 

@@ -9,6 +9,7 @@ import msgspec
 
 from edgert.plan.opening import OPEN_S
 from edgert.plan.structs import Plan, StagePlan
+from edgert.runtime import crew
 from edgert.runtime.accounts import Counts, total_counts
 from edgert.runtime.crew import Member
 from edgert.runtime.sources import SourceState, live_sources
@@ -177,7 +178,7 @@ def _stage(block: StageBlock, member: Member, stage: StagePlan) -> StageSummary:
         open_s=report.get(OPEN_S, 0.0),
         batch=_batches(block),
         variants=report.get("variants", {}),
-        away=member.why_away or msgspec.UNSET,
+        away=member.why_down if member.state == crew.AWAY else msgspec.UNSET,
     )
 
 

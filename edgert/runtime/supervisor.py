@@ -52,6 +52,7 @@ log = logging.getLogger("edgert.supervisor")
 
 _LAST_WORDS_WITHIN_S = 5.0  # on a machine that is short of CPU, behind a flood of log lines
 _SEND_AGAIN_AFTER_S = 0.01
+_LOOK_FOR_HUNG_EVERY_S = 0.25
 
 
 class Supervisor:
@@ -145,7 +146,7 @@ class Supervisor:
 
     def _due_within(self, timeout_s: float) -> float:
         """Return how long a poll may last before something of ours is due."""
-        now = time.monotonic()
+        now, timeout_s = time.monotonic(), min(timeout_s, _LOOK_FOR_HUNG_EVERY_S)
         if self._absences.has_unsent:
             timeout_s = min(timeout_s, _SEND_AGAIN_AFTER_S)
         for due_s in crew.dues(self.team.everybody()):
