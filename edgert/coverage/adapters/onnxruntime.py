@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ _UNSUPPORTED = (
     "This is an invalid model. Type Error",
     "No kernel",
 )
+_COPY = re.compile(r"_token_\d+$")
 
 
 class OnnxRuntimeAdapter:
@@ -36,6 +38,9 @@ class OnnxRuntimeAdapter:
         device: Short name of the provider: ``CPU``, ``OpenVINO``, ``QNN``.
         options: Of the provider.
     """
+
+    # Nodes that the optimiser folds away could not be placed.
+    _optimisation = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
 
     def __init__(self, device: str, options: dict[str, Any]) -> None:
         given = dict(options)
@@ -78,15 +83,16 @@ class OnnxRuntimeAdapter:
         placement = placement_of(nodes)
         if not work.inputs:
             return Answer(placement=placement, nodes=nodes), {}
-        outputs, latency_ms = _run(session, load(Path(work.inputs)), work.runs)
+        # How long an emulator takes says nothing of the chip.
+        runs = 0 if self._here().is_emulated else work.runs
+        outputs, latency_ms = _run(session, load(Path(work.inputs)), runs)
         return Answer(placement=placement, nodes=nodes, latency_ms=latency_ms), outputs
 
     def _session(self, path: str) -> Any:
         options = ort.SessionOptions()
         options.log_severity_level = _QUIET
         options.intra_op_num_threads = options.inter_op_num_threads = 1
-        # Nodes that the optimiser folds away could not be placed.
-        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+        options.graph_optimization_level = self._optimisation
         options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
         provider = self._here()
         # What the device refuses goes to the CPU, which ONNX Runtime adds: the rest must run.
@@ -103,13 +109,18 @@ class OnnxRuntimeAdapter:
 
         return [
             Node(
-                name=node.name,
+                name=_as_in_the_file(node.name),
                 operator=f"{node.domain}::{node.op_type}" if node.domain else node.op_type,
                 placement=where(part.ep_name),
             )
             for part in session.get_provider_graph_assignment_info()
             for node in part.get_nodes()
         ]
+
+
+def _as_in_the_file(name: str) -> str:
+    """Return a node's name without the mark of its copy in the device's own layout."""
+    return _COPY.sub("", name)
 
 
 def _run(session: Any, inputs: Values, runs: int) -> tuple[dict[str, Value], float | None]:

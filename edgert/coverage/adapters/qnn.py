@@ -6,6 +6,7 @@ from importlib.metadata import version
 from typing import Any
 
 import msgspec
+import onnxruntime as ort
 
 from edgert.coverage.adapter import Facts
 from edgert.coverage.adapters.onnxruntime import OnnxRuntimeAdapter
@@ -21,6 +22,10 @@ class QnnAdapter(OnnxRuntimeAdapter):
         options: Of the provider; ``soc_model`` must be among them: without it the emulator is of
             no chip in particular, and refuses hundreds of cases that every chip takes.
     """
+
+    # Constants are folded as in any session for this chip: left in, they become parts without an
+    # input, which the HTP refuses with the whole model.
+    _optimisation = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
 
     def __init__(self, device: str, options: dict[str, Any]) -> None:
         self._asked = device

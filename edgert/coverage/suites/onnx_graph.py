@@ -43,7 +43,7 @@ def make_ready(path: str, shapes: dict[str, list[int]], target: str) -> dict[str
     else:
         _name_nodes(model)
         onnx.save(model, target)
-    return {"path": target, "graph": msgspec.to_builtins(graph_of(model))}
+    return {"path": target, "graph": msgspec.to_builtins(_placeable(model))}
 
 
 def read_graph(path: str) -> Graph:
@@ -54,7 +54,14 @@ def read_graph(path: str) -> Graph:
     """
     model = read_model(path, {}).model
     _name_nodes(model)
-    return graph_of(model)
+    return _placeable(model)
+
+
+def _placeable(model: Any) -> Graph:
+    """Return the graph without its Constant nodes: they are weights, which run nowhere."""
+    graph = graph_of(model)
+    nodes = [node for node in graph.nodes if node.operator != "Constant"]
+    return msgspec.structs.replace(graph, nodes=nodes)
 
 
 def _name_nodes(model: Any) -> None:
