@@ -115,19 +115,25 @@ def _tables(report: Report) -> list[str]:
 
 
 def _model_row(model: Model) -> tuple[object, ...]:
-    moved = [each.size_bytes for each in model.crossings]
-    known = in_units(sum(size or 0 for size in moved)) if None not in moved else "unknown size"
     return (
         model.model,
         said_placement(model),
         _percent(model.share_of_nodes),
         _percent(model.share_of_macs),
         "" if model.partitions is None else model.partitions,
-        f"{len(moved)}, {known}" if moved else "",
+        _crossings(model),
         model.numerics,
         "" if model.max_error is None else f"{model.max_error:.3g}",
         sentences(model.reason, model.mend),
     )
+
+
+def _crossings(model: Model) -> str:
+    if model.crossings is None:
+        return "not told"
+    moved = [each.size_bytes for each in model.crossings]
+    known = in_units(sum(size or 0 for size in moved)) if None not in moved else "unknown size"
+    return f"{len(moved)}, {known}" if moved else ""
 
 
 def _percent(share: float | None) -> str:

@@ -63,6 +63,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         placement: Of the whole.
         nodes: Of each node, where the adapter can tell.
+        own_nodes: Whether ``nodes`` are those that a compiler made of the model, with their own
+            names and parts, instead of the file's.
         crossings: Between device and CPU, where it can tell.
         unsupported: Whether it was refused because the device or runtime cannot do it.
         reason: Why it was refused or failed, in the runtime's words, on one line.
@@ -71,6 +73,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
     placement: Placement
     nodes: Sequence[Node] = ()
+    own_nodes: bool = False
     crossings: Sequence[Crossing] = ()
     unsupported: bool = False
     reason: str = ""

@@ -77,6 +77,15 @@ ENVIRONMENTS = {
             size_mb=550,
         ),
         Environment(
+            name="rknn",
+            version="2.5.0",
+            packages=("rknn-toolkit2==2.5.0", *_CHILD),
+            licence="none in the package, so Rockchip's to say; PyTorch (BSD-3-Clause) beside it",
+            what="Rockchip's NPU compiler and simulator (x86-64 Linux)",
+            size_mb=5700,
+            most_python=(3, 12),
+        ),
+        Environment(
             name="vela",
             version="5.2.0",
             packages=("ethos-u-vela==5.2.0", *_CHILD),

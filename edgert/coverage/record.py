@@ -67,6 +67,8 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
         reason: Why the device did not take it.
         macs: Multiply-accumulates of one inference; None where they cannot be told.
         partition: Number of the part it runs in, counted along the model; None where unknown.
+        cycles: Of the device, as its compiler reckons; None where it does not.
+        moved_kib: Read and written in memory, as the compiler reckons, in KiB.
     """
 
     name: str
@@ -75,6 +77,8 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     macs: int | None = None
     partition: int | None = None
+    cycles: int | None = None
+    moved_kib: int | None = None
 
 
 class Crossing(msgspec.Struct, frozen=True, kw_only=True):
@@ -121,7 +125,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
         share_of_nodes: Part of the nodes on the device, 0 to 1; None where unknown.
         share_of_macs: Part of the multiply-accumulates on the device; None where unknown.
         partitions: Parts the model falls into; None where unknown.
-        crossings: Tensors between device and CPU.
+        crossings: Tensors between device and CPU; None where they cannot be told.
         refused: Operators that are not on the device, the costliest first.
         nodes: Every node.
         reason: Why the model as a whole was refused or failed.
@@ -139,7 +143,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     share_of_nodes: float | None = None
     share_of_macs: float | None = None
     partitions: int | None = None
-    crossings: list[Crossing] = []
+    crossings: list[Crossing] | None = []
     refused: list[Refused] = []
     nodes: list[Node] = []
     reason: str = ""

@@ -13,7 +13,7 @@ from edgert.coverage.adapter import Answer, Facts
 from edgert.coverage.compare import Difference, tolerance_of
 from edgert.coverage.mends import mend_for
 from edgert.coverage.protocol import Ask, Reply, Spec
-from edgert.coverage.record import Model, Node, Report
+from edgert.coverage.record import Crossing, Model, Node, Report
 from edgert.coverage.run import available, judge, rounded, told
 from edgert.coverage.suites.models import Ready, make_ready
 from edgert.errors import UserError
@@ -132,7 +132,7 @@ def _model(ready: Ready, facts: Facts, reply: Reply) -> Model:
     answer = reply.answer or Answer(placement=placement)
     difference = reply.difference or Difference("not-run")
     nodes = _nodes(ready, answer)
-    crossing = graph.crossings(ready.graph, nodes) if ready.graph else list(answer.crossings)
+    crossing = _crossings(ready, answer, nodes)
     refused = graph.refused(nodes)
     of_nodes, of_macs = graph.shares(nodes)
     known = bool(nodes) and all(node.partition is not None for node in nodes)
@@ -158,7 +158,7 @@ def _model(ready: Ready, facts: Facts, reply: Reply) -> Model:
 
 def _nodes(ready: Ready, answer: Answer) -> list[Node]:
     """Return the file's nodes with their placement; the runtime's own where we cannot read it."""
-    if ready.graph is None:
+    if ready.graph is None or answer.own_nodes:
         return list(answer.nodes)
     found = {node.name: node for node in answer.nodes}
     if answer.placement in ("device", "cpu"):
@@ -169,6 +169,13 @@ def _nodes(ready: Ready, answer: Answer) -> list[Node]:
             for node in ready.graph.nodes
         }
     return graph.placed(ready.graph, found) if found else []
+
+
+def _crossings(ready: Ready, answer: Answer, nodes: Sequence[Node]) -> list[Crossing] | None:
+    """Return what crosses; of a compiler's own layers only that nothing does can be told."""
+    if answer.own_nodes:
+        return [] if len({node.placement for node in nodes}) == 1 else None
+    return graph.crossings(ready.graph, nodes) if ready.graph else list(answer.crossings)
 
 
 def _bad(name: str, sha256: str, error: UserError, facts: Facts) -> Model:

@@ -16,6 +16,7 @@ ADAPTERS = {
     "openvino": "edgert.coverage.adapters.openvino:OpenVinoAdapter",
     "profile": "edgert.coverage.adapters.profile:ProfileAdapter",
     "qnn": "edgert.coverage.adapters.qnn:QnnAdapter",
+    "rknn": "edgert.coverage.adapters.rknn:RknnAdapter",
     "vela": "edgert.coverage.adapters.vela:VelaAdapter",
     "tflite": "edgert.coverage.adapters.tflite:TfliteAdapter",
 }

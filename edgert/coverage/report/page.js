@@ -15,7 +15,7 @@ const COLUMNS = ["operator", "case", "form", "dtype", "opset", "device", "verdic
   "numerics", "evidence", "max_error", "mean_error", "latency_ms", "reason"];
 const NUMBERS = new Set(["opset", "max_error", "mean_error", "latency_ms"]);
 const MOST_ROWS = 1000;
-const state = { view: data.cases.length ? "operators" : "models", sort: "operator", down: false };
+const state = { view: data.cases.length ? "operators" : "models", sort: "operator", down: false, model: "" };
 const $ = (id) => document.getElementById(id);
 
 function element(tag, attributes = {}, ...children) {
@@ -98,48 +98,19 @@ function drawCases(found) {
   if (shown.length === found.length) return table;
   return element("div", {}, element("p", {}, `The first ${MOST_ROWS} of ${found.length}: search or filter for the rest.`), table);
 }
-function percent(share) { return typeof share === "number" ? `${(share * 100).toFixed(1)} %` : "not known"; }
-function drawModel(model) {
-  const facts = [["device", model.device], ["evidence", model.evidence], ["placement", model.placement],
-    ["numerics", model.numerics], ["nodes on the device", percent(model.share_of_nodes)],
-    ["MACs on the device", percent(model.share_of_macs)], ["partitions", figure(model.partitions)],
-    ["crossings", `${model.crossings.length}, ${model.crossings.reduce((sum, each) => sum + (each.size_bytes ?? 0), 0)} bytes`],
-    ["largest error", figure(model.max_error)], ["latency, ms", figure(model.latency_ms)],
-    ["reason", model.reason], ["mend", model.mend]].filter(([, said]) => said);
-  const verdictOf = { device: model.evidence === "static-list" ? "listed" : "supported", partly: "partly", cpu: "cpu", rejected: "refused", unknown: "unknown" };
-  const graph = element("div", { class: "graph", "aria-hidden": "true" }, ...model.nodes.map((node) =>
-    element("i", { class: verdictOf[node.placement],
-      title: `${node.operator} ${node.name}: ${node.placement}${node.reason ? `: ${node.reason}` : ""}` },
-      sign(verdictOf[node.placement]))));
-  const refused = model.refused.length ? element("table", {}, element("thead", {}, element("tr", {},
-    ...["not on the device", "nodes", "MACs", "reason", "mend"].map((name) => element("th", {}, name)))),
-    element("tbody", {}, ...model.refused.map((each) => element("tr", {},
-      element("td", {}, each.operator), element("td", { class: "number" }, figure(each.nodes)),
-      element("td", { class: "number" }, figure(each.macs)), element("td", { class: "reason" }, each.reason),
-      element("td", { class: "reason" }, each.mend))))) : "";
-  return element("article", {}, element("h2", {}, badge(model.verdict, model.model)),
-    element("dl", {}, ...facts.flatMap(([name, said]) => [element("dt", {}, name), element("dd", {}, said)])),
-    graph, refused);
-}
-function drawModels() {
-  const device = $("device").value, verdict = $("verdict").value, word = $("search").value.toLowerCase();
-  const found = data.models.filter((each) => (!device || each.device === device) &&
-    (!verdict || each.verdict === verdict) && each.model.toLowerCase().includes(word));
-  $("count").textContent = `${found.length} of ${data.models.length} models`;
-  return element("div", {}, ...found.map(drawModel));
-}
 function draw() {
   for (const button of document.querySelectorAll("nav button")) {
     button.setAttribute("aria-pressed", String(button.dataset.view === state.view));
   }
+  document.body.dataset.view = state.view;
   if (state.view === "models") { $("view").replaceChildren(drawModels()); return; }
   const found = chosen();
   $("count").textContent = `${found.length} of ${cases.length} cases`;
   $("view").replaceChildren(state.view === "cases" ? drawCases(found) : drawOperators(found));
 }
 function begin() {
-  $("about").textContent = data.devices.map((each) =>
-    `${each.device}: ${each.about}; evidence: ${each.evidence}`).join("\n");
+  $("about").append(...data.devices.map((each) =>
+    element("li", {}, element("strong", {}, each.device), ` ${each.evidence}; ${each.about}`)));
   $("legend").append(...[...data.verdicts].reverse().map((verdict) =>
     element("span", { class: verdict, title: data.meanings[verdict] }, `${sign(verdict)} ${verdict}`)));
   const options = { verdict: data.verdicts, form: [...new Set(cases.map((each) => each.form))],
@@ -150,7 +121,8 @@ function begin() {
   }
   $("search").addEventListener("input", draw);
   for (const button of document.querySelectorAll("nav button")) {
-    button.addEventListener("click", () => { state.view = button.dataset.view; draw(); });
+    button.hidden = button.dataset.view === "models" ? !data.models.length : !cases.length;
+    button.addEventListener("click", () => { state.view = button.dataset.view; state.model = ""; draw(); });
   }
   draw();
 }

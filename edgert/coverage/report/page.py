@@ -1,7 +1,7 @@
 """A report as one HTML file: no network, no other file, the same colours printed.
 
-The tables are drawn by ``page.js`` from data that keeps each text once, so that the whole suite in
-all its forms stays small.
+The tables are drawn by ``page.js`` and ``page.models.js`` from data that keeps each text once, so
+that the whole suite in all its forms stays small.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def page(reports: Sequence[Report]) -> str:
     parts = {
         "@TITLE@": html.escape(title),
         "@STYLE@": _part("page.css"),
-        "@SCRIPT@": _part("page.js"),
+        "@SCRIPT@": _part("page.models.js") + _part("page.js"),
         "@DATA@": _embeddable(_data(reports)),
     }
     made = _part("page.html")

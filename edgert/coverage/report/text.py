@@ -80,7 +80,8 @@ def _model_text(models: Mapping[str, Model], name: str) -> str:
         for share, what in ((model.share_of_nodes, "nodes"), (model.share_of_macs, "MACs"))
         if share is not None
     ]
-    return " ".join([SIGNS[verdict(model)], ", ".join(shares)]).strip()
+    said = ", ".join(shares) or " ".join(model.reason.split())
+    return f"{SIGNS[verdict(model)]} {said}".strip()
 
 
 def _table(headers: Sequence[str], rows: Iterator[tuple[str, ...]]) -> Iterator[str]:

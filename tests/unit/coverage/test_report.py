@@ -210,18 +210,64 @@ def test_what_is_no_report_is_said(content: str | None, fault: str, tmp_path: Pa
         read_reports(path)
 
 
+NOT_READ = msgspec.structs.replace(
+    MODEL,
+    placement="unknown",
+    numerics="not-run",
+    evidence="vendor-compiler",
+    share_of_nodes=None,
+    share_of_macs=None,
+    partitions=None,
+    crossings=[],
+    refused=[],
+    nodes=[],
+    reason="it takes no onnx files, only tflite",
+)
+LAYERS = msgspec.structs.replace(
+    MODEL,
+    evidence="vendor-emulator",
+    crossings=None,
+    refused=[],
+    nodes=[Node(name="a", operator="ConvRelu", placement="device", cycles=2304, moved_kib=2)],
+)
+
+
+def test_why_a_model_was_not_asked_stands_in_the_text(tmp_path: Path) -> None:
+    write([Report(device="vela:ethos-u65-256", versions={}, models=[NOT_READ])], tmp_path / "r.md")
+    assert "| yolox | ? it takes no onnx files, only tflite |" in (tmp_path / "r.md").read_text()
+
+
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="needs the Debian package chromium")
 def test_a_browser_draws_the_page(tmp_path: Path) -> None:
     whole = msgspec.structs.replace(report(GOOD, REFUSED), models=[MODEL])
     write([whole, report(GOOD, device="onnxruntime:CPU")], tmp_path / "r.html")
-    drawn = subprocess.run(
-        [
-            "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom",
-            f"--user-data-dir={tmp_path / 'profile'}", f"file://{tmp_path / 'r.html'}",
-        ],
-        capture_output=True, text=True, timeout=60, check=True,
-    ).stdout  # fmt: skip
+    drawn = draw(tmp_path / "r.html")
     assert "2 of 2 cases" not in drawn
     assert "3 of 3 cases" in drawn
     assert ">✗ 0/1</td>" in drawn
     assert '<th scope="row">Conv</th>' in drawn
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="needs the Debian package chromium")
+def test_a_browser_draws_the_devices_of_a_model_side_by_side(tmp_path: Path) -> None:
+    answers = {"emulated:NPU": MODEL, "vela:ethos-u65-256": NOT_READ, "rknn:rk3588": LAYERS}
+    reports = [Report(device=name, versions={}, models=[one]) for name, one in answers.items()]
+    write(reports, tmp_path / "r.html")
+    drawn = draw(tmp_path / "r.html")
+    assert "3 of 3 answers" in drawn
+    assert "<strong>? not run</strong>" in drawn
+    assert drawn.count("it takes no onnx files, only tflite</p>") == 1
+    assert "50.0 % of nodes" in drawn
+    assert "25.0 % of MACs" in drawn
+    assert '<td class="fact">1 tensor, 64 bytes</td>' in drawn
+    assert '<td class="fact">not told</td>' in drawn
+    assert '<td class="supported">✓ 1/1</td><td class="absent"></td>' in drawn
+    assert '<td class="cpu">○ 0/1</td>' in drawn
+
+
+def draw(path: Path) -> str:
+    command = [
+        "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom",
+        f"--user-data-dir={path.parent / 'profile'}", f"file://{path}",
+    ]  # fmt: skip
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
