@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+
+_Whole = Annotated[int, msgspec.Meta(ge=0)]
+_Amount = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
 
 
 class Start(msgspec.Struct, tag="start", frozen=True):
@@ -41,19 +44,31 @@ class Change(msgspec.Struct, tag="change", frozen=True):
     settings: dict[str, Any]
 
 
+class FramePlace(msgspec.Struct, frozen=True):
+    """Where a frame is kept aside (``runtime/specimen.py``).
+
+    Attributes:
+        file: The supervisor's fd, by way of /proc.
+        inode: What it is to be: when the trial is over, the same fd may be something else.
+    """
+
+    file: str
+    inode: int
+
+
 class Lend(msgspec.Struct, tag="lend", frozen=True):
     """Infer the next frame of a stage alone, leave a copy of it, and hold the others back a moment.
 
     Attributes:
         worker: The worker that is told.
         stage: The stage.
-        file: Where the copy goes (``runtime/specimen.py``).
+        place: Where the copy goes.
         patience: How long to hold the others back, in times that the frame took.
     """
 
     worker: str
     stage: str
-    file: str
+    place: FramePlace
     patience: float
 
 
@@ -72,11 +87,11 @@ class TryFrame(msgspec.Struct, tag="try-frame", frozen=True):
 
     Attributes:
         stage: The stage.
-        file: Where it is.
+        place: Where it is.
     """
 
     stage: str
-    file: str
+    place: FramePlace
 
 
 class Deal(msgspec.Struct, tag="deal", frozen=True):
@@ -135,11 +150,13 @@ class Lent(msgspec.Struct, tag="lent", frozen=True):
         worker: Its name.
         stage: The stage.
         took_ns: How long the inference took.
+        fault: Why no frame can be lent; empty where one was.
     """
 
     worker: str
     stage: str
-    took_ns: int
+    took_ns: _Whole
+    fault: str = ""
 
 
 class Tried(msgspec.Struct, tag="tried", frozen=True):
@@ -153,7 +170,7 @@ class Tried(msgspec.Struct, tag="tried", frozen=True):
 
     worker: str
     stage: str
-    took_ns: int
+    took_ns: _Whole
 
 
 class Compared(msgspec.Struct, tag="compared", frozen=True):
@@ -168,8 +185,8 @@ class Compared(msgspec.Struct, tag="compared", frozen=True):
 
     worker: str
     stage: str
-    shared: float
-    both: float
+    shared: _Amount
+    both: _Amount
 
 
 class SaidFault(msgspec.Struct, frozen=True):

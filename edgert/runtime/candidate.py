@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from edgert.control.messages import Compared, Tried, TryFrame
+from edgert.control.messages import Compared, FramePlace, Tried, TryFrame
 from edgert.plan.structs import TrialOrder, WorkerOrder
 from edgert.runtime.agreement import Agreement, BoxAgreement, OutputAgreement
 from edgert.runtime.specimen import Specimen
@@ -46,7 +46,7 @@ class Candidate:
             Exception: Whatever the stage raised: a frame that the other one made, it cannot make.
         """
         tried = self._tried[message.stage]
-        specimen = tried.specimen(message.file)
+        specimen = tried.specimen(message.place)
         made, took_ns = tried.infer(specimen.inputs())
         self._tell(Tried(self._worker, message.stage, took_ns))
         alike = tried.agreement.compare(specimen.outputs(), made)
@@ -75,11 +75,11 @@ class _Tried:
         else:
             self.agreement = OutputAgreement(stage.context.outputs)
 
-    def specimen(self, file: str) -> Specimen:
+    def specimen(self, place: FramePlace) -> Specimen:
         """Return the frame that is lent: always the same memory."""
         if self._specimen is None:
             context = self._stage.context
-            self._specimen = Specimen(file, context.inputs, context.outputs)
+            self._specimen = Specimen(place, context.inputs, context.outputs)
         return self._specimen
 
     def infer(self, samples: Mapping[str, Sample]) -> tuple[dict[str, Sample], int]:

@@ -43,6 +43,9 @@ class Lending:
         context: Of the stage.
         tell: Tells the supervisor.
 
+    Raises:
+        OSError: There is no place for it, or not any more.
+
     Attributes:
         is_held: Whether other frames are held back for the heir.
         due_ns: When that is over by itself.
@@ -53,7 +56,7 @@ class Lending:
         self.due_ns = 0
         self._message = message
         self._tell = tell
-        self._specimen = Specimen(message.file, context.inputs, context.outputs)
+        self._specimen = Specimen(message.place, context.inputs, context.outputs)
         self._alone: Ended | None = None
         self._begun_ns = 0
 

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from edgert.control.channel import WorkerChannel
-from edgert.control.messages import Change, Deal, Leave, Lend, LogLevel, Resume, Stop
+from edgert.control.messages import Change, Deal, Leave, Lend, Lent, LogLevel, Resume, Stop
 from edgert.logs import set_level
 from edgert.runtime.async_node import AsyncNode
 from edgert.runtime.lending import Lending
@@ -111,9 +111,14 @@ class Loop:
     def _lend(self, message: Lend | Resume) -> None:
         for node in self._nodes:
             context = node.stage.context
-            if isinstance(node, AsyncNode) and context.name == message.stage:
-                tell = self._channel.send
-                node.lend(Lending(message, context, tell) if isinstance(message, Lend) else None)
+            if not isinstance(node, AsyncNode) or context.name != message.stage:
+                continue
+            node.lend(None)
+            if isinstance(message, Lend):
+                try:
+                    node.lend(Lending(message, context, self._channel.send))
+                except OSError as error:  # the trial is over, or no file of another process opens
+                    self._channel.send(Lent(message.worker, message.stage, 0, str(error)))
 
     def _wait(self) -> None:
         fds: tuple[int, ...] = ()

@@ -8,10 +8,12 @@ which the supervisor has; workers that are there already open it by way of /proc
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 from collections.abc import Iterator, Mapping
 
+from edgert.control.messages import FramePlace
 from edgert.stages.base import Ports
 from edgert.transport.address import address_of_map
 from edgert.transport.segment import create_segment
@@ -22,14 +24,19 @@ class Specimen:
     """The mapped segment.
 
     Args:
-        file: Where it is.
+        place: Where it is.
         inputs: What the stage gets.
         outputs: What it gives.
+
+    Raises:
+        OSError: It is not there any more, or not for this process.
     """
 
-    def __init__(self, file: str, inputs: Ports, outputs: Ports) -> None:
-        fd = os.open(file, os.O_RDWR | os.O_CLOEXEC)
+    def __init__(self, place: FramePlace, inputs: Ports, outputs: Ports) -> None:
+        fd = os.open(place.file, os.O_RDWR | os.O_CLOEXEC)
         try:
+            if os.fstat(fd).st_ino != place.inode:
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), place.file)
             places = _places(inputs, outputs)
             maps = {
                 key: (mmap.mmap(fd, layout.slot_bytes, offset=at), layout)

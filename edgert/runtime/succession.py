@@ -73,7 +73,7 @@ class Succession:
             member.has_left = True
         else:
             for trial in self.trials.values():
-                trial.hear(message)
+                trial.hear(member, message)
 
     def take_over(self, member: Member) -> None:
         """Let a worker leave to the heir that has opened its stages beside it."""

@@ -14,7 +14,16 @@ import time
 
 import msgspec
 
-from edgert.control.messages import Compared, Lend, Lent, Resume, ToSupervisor, Tried, TryFrame
+from edgert.control.messages import (
+    Compared,
+    FramePlace,
+    Lend,
+    Lent,
+    Resume,
+    ToSupervisor,
+    Tried,
+    TryFrame,
+)
 from edgert.errors import EdgertError, ModelError, RunError
 from edgert.plan.structs import StagePlan, TrialOrder
 from edgert.runtime.crew import Member
@@ -87,13 +96,15 @@ class Trial:
         self._after_ns: list[int] = []
         self._shared = self._both = 0.0
         self._fd = create_specimen(stage.name, stage.input_ports, stage.output_ports)
-        self._file = f"/proc/{os.getpid()}/fd/{self._fd}"
+        inode = os.fstat(self._fd).st_ino
+        self._frame = FramePlace(f"/proc/{os.getpid()}/fd/{self._fd}", inode)
         now_s = time.monotonic()
         self._until_s = now_s + bounds.timeout_s
         self._next_s = now_s
-        self._is_under_way = False
+        self._waits_for: type[ToSupervisor] | None = None  # None: at rest
         self._answer_by_s = math.inf
         self._lent_ns = 0
+        self._fault = ""
 
     @property
     def place(self) -> str:
@@ -111,24 +122,33 @@ class Trial:
         """The model that is tried, as written."""
         return repr(self._stage.settings["model"])
 
-    def hear(self, message: ToSupervisor) -> None:
-        """Go on with what one of the two says."""
-        if self.state != TRYING or getattr(message, "stage", "") != self._stage.name:
+    def hear(self, sender: Member, message: ToSupervisor) -> None:
+        """Go on with what one of the two says in its turn; anything else is passed over."""
+        if self.state != TRYING or type(message) is not self._waits_for:
             return
-        if isinstance(message, Lent):
-            self._lent_ns = message.took_ns
-            self._answer_by_s = time.monotonic() + self._member.plan.restart.hang_s
-            self._team.tell(self._heir, TryFrame(self._stage.name, self._file))
-        elif isinstance(message, Tried):
+        if isinstance(message, Lent) and self._is_from(sender, self._member, message.stage):
+            self._on_lent(message)
+        elif isinstance(message, Tried) and self._is_from(sender, self._heir, message.stage):
             self._resume()
             self._before_ns.append(self._lent_ns)
             self._after_ns.append(message.took_ns)
-        elif isinstance(message, Compared):
+            self._waits_for = Compared
+        elif isinstance(message, Compared) and self._is_from(sender, self._heir, message.stage):
             self._shared += message.shared
             self._both += message.both
-            self._is_under_way = False
+            self._waits_for = None
             self._answer_by_s = math.inf
             self._next_s = time.monotonic() + self._rest_s()
+
+    def _is_from(self, sender: Member, wanted: Member, stage: str) -> bool:
+        return sender is wanted and stage == self._stage.name
+
+    def _on_lent(self, message: Lent) -> None:
+        self._lent_ns, self._fault = message.took_ns, message.fault
+        self._answer_by_s = time.monotonic() + self._member.plan.restart.hang_s
+        self._waits_for = Tried
+        if not message.fault:
+            self._team.tell(self._heir, TryFrame(self._stage.name, self._frame))
 
     def has_ended(self) -> bool:
         """Go on; whether the heir has shown what it had to.
@@ -138,7 +158,10 @@ class Trial:
             RunError: It hangs, or there were too few frames.
         """
         now_s = time.monotonic()
-        if not self._is_under_way and len(self._after_ns) >= self._bounds.frames:
+        if self._fault:
+            fault = f"{self._who()}: no frame can be lent to it ({self._fault})"
+            raise self.keep_back(RunError(self.place, fault, _GOES_ON))
+        if self._waits_for is None and len(self._after_ns) >= self._bounds.frames:
             self._judge()
             return True
         if now_s >= self._answer_by_s:
@@ -147,9 +170,9 @@ class Trial:
             raise self.keep_back(RunError(self.place, fault, _GOES_ON))
         if now_s >= self._until_s:
             raise self.keep_back(self._too_late())
-        if not self._is_under_way and now_s >= self._next_s:
-            self._is_under_way = True
-            lend = Lend(self._member.plan.name, self._stage.name, self._file, self._patience())
+        if self._waits_for is None and now_s >= self._next_s:
+            self._waits_for = Lent
+            lend = Lend(self._member.plan.name, self._stage.name, self._frame, self._patience())
             self._team.tell(self._member, lend)
         return False
 
