@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,6 +19,7 @@ KINDS = "tests.process.tensors:"
 
 class FramesOptions(StageOptions):
     count: int = Field(100, description="How many.")
+    every_ms: float = Field(0, description="How long after the last one each comes.")
 
 
 class Frames(Source):
@@ -35,10 +37,12 @@ class Frames(Source):
 
     def open(self) -> None:
         self.next = 0
+        self.clock = threading.Event()
 
     def grab(self) -> FrameHeader | None:
         if self.next >= self.settings.count:
             return None
+        self.clock.wait(self.settings.every_ms / 1e3)
         self.next += 1
         return FrameHeader(captured_ns=time.monotonic_ns(), width=1, height=1)
 

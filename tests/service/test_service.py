@@ -6,10 +6,14 @@ import json
 import re
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from edgert.backends.registry import is_installed
+from tests import models
+from tests.process.tensors import inferring
 from tests.service.box import Box, wait_for
 from tests.service.conftest import START_WITHIN_S
 
@@ -271,6 +275,27 @@ def test_a_reload_takes_a_good_file_over_and_refuses_a_bad_one(running: Service)
     running.box.run("systemctl", "reload", running.unit)
     after = running.wait("is active again", lambda now: now["ActiveState"] == "active")
     assert after["MainPID"] == before["MainPID"]
+
+
+@pytest.mark.skipif(not is_installed("onnxruntime"), reason="onnxruntime is not installed")
+def test_a_model_is_tried_in_the_sandbox(box: Box, camera: Service, tmp_path: Path) -> None:
+    for name, factor in (("first", 2.0), ("again", 2.0), ("other", 3.0)):
+        model = models.shifting(tmp_path / f"{name}.onnx", factor, 0)
+        box.write(f"/srv/{name}.onnx", model.read_bytes())
+    stages = inferring(tmp_path, 10**9, device="onnxruntime:CPU", model="/srv/first.onnx")
+    stages["detector"]["swap"] = {"frames": 10, "min_agreement": 0.95}
+    stages["out"]["path"] = "out.txt"
+    stages["frames"]["every_ms"] = 5
+    service = Service(box, "swaps")
+    document = {"version": 1, "name": service.name, "stages": stages}
+    box.write("/etc/edgert/swaps.yaml", json.dumps(document))
+    service.start()
+    done = box.edgert("ctl", "swaps", "set", "detector.model", "/srv/again.onnx")  # by root
+    assert "model '/srv/again.onnx' has passed: on 10 frames its p95 is" in done.stdout
+    done = box.edgert("ctl", "swaps", "set", "detector.model", "/srv/other.onnx", check=False)
+    assert done.returncode == 2
+    assert "model '/srv/other.onnx' is kept back: on 10 frames its p95 is" in done.stderr
+    service.stop()
 
 
 def test_a_full_disk_is_named_and_got_over(box: Box, camera: Service) -> None:
