@@ -19,6 +19,7 @@ from edgert.plan.replicas import Replica, replicas_of
 from edgert.plan.restart import RestartPolicy
 from edgert.plan.rings import RingPlanner
 from edgert.plan.structs import Plan, StagePlan, WorkerPlan
+from edgert.plan.swaps import swap_faults
 from edgert.profiles.apply import NOTHING_KNOWN, Known
 from edgert.stages.base import ModelReader, PlanContext, Stage
 from edgert.stages.registry import BUILT_IN
@@ -104,7 +105,9 @@ class _Builder:
         for name in self._order:
             if name in self._options and not self._is_faulty(name):
                 self._plan_stage(name)
-        return self._faults
+        workers = self._by_worker().values()
+        swaps = swap_faults(self._document, self._options, self._classes, workers)
+        return [*self._faults, *swaps]
 
     def _is_faulty(self, name: str) -> bool:
         """Whether ``check`` said something of a stage, or of one that it names (``for:``).

@@ -18,6 +18,7 @@ import time
 from edgert.control.messages import Go, Leave, Left, ToSupervisor, Warm
 from edgert.errors import EdgertError
 from edgert.plan.structs import TrialOrder, WorkerPlan
+from edgert.plan.swaps import may_be_open_twice
 from edgert.runtime import crew
 from edgert.runtime.crew import Member
 from edgert.runtime.team import Team
@@ -162,7 +163,4 @@ class Succession:
 def can_be_opened_twice(plan: WorkerPlan) -> bool:
     """Whether a worker's stages may be open in two processes at once: no sources, no sinks."""
     kinds = Registry()
-    return all(
-        kinds.stage_class(stage.kind).is_stateless and stage.inputs and stage.outputs
-        for stage in plan.stages
-    )
+    return all(may_be_open_twice(kinds.stage_class(stage.kind)) for stage in plan.stages)

@@ -23,7 +23,7 @@ from edgert.runtime.reload import can_change_live
 from edgert.runtime.succession import can_be_opened_twice
 from edgert.runtime.supervisor import Supervisor
 from edgert.runtime.trial import Trial
-from edgert.runtime.trial_orders import bounds_of, require_trials_can_be, trials_of
+from edgert.runtime.trial_orders import bounds_of_stage, trials_of
 from edgert.stages.registry import Registry
 from edgert.stages.swap_options import SwapOptions
 
@@ -46,13 +46,9 @@ class Switch:
         followed: Workers that are followed by others.
         told: What came of trials that were passed.
         is_partial: Whether it failed, and could not be undone everywhere.
-
-    Raises:
-        UserError: A stage that is to be tried cannot be.
     """
 
     def __init__(self, supervisor: Supervisor, old: Plan, new: Plan) -> None:
-        require_trials_can_be(new.workers, old, new)
         self.live: list[str] = []
         self.followed: list[str] = []
         self.told: list[str] = []
@@ -67,6 +63,7 @@ class Switch:
         self._changed_live: list[str] = []
         self._beside: list[str] = []
         self._in_place: list[str] = []
+        self._away: list[str] = []
         for worker in new.workers:
             self._sort_in(worker)
         self._steps = self._go()
@@ -96,6 +93,9 @@ class Switch:
             self._changed_live.append(worker.name)
         elif member.state in crew.ENDED:
             log.info("worker '%s' has ended: nothing changes for it", worker.name)
+        elif member.state == crew.AWAY:
+            self.followed.append(worker.name)
+            self._away.append(worker.name)
         else:
             self.followed.append(worker.name)
             (self._beside if can_be_opened_twice(worker) else self._in_place).append(worker.name)
@@ -109,6 +109,9 @@ class Switch:
             for name in self._changed_live:
                 self._change(name, self._new[name])
             yield from self._take_over()
+            for name in self._away:  # the others of its stage do its work: nobody waits for it
+                member = self._team.members[name]
+                member.plan, member.due_s = self._new[name], 0.0
         except EdgertError as error:
             yield from self._undo(error)
             raise
@@ -125,7 +128,7 @@ class Switch:
         stages = {stage.name: stage for stage in heir.plan.stages}
         for order in heir.trials:
             stage = stages[order.stage]
-            bounds = bounds_of(stage) or SwapOptions()
+            bounds = bounds_of_stage(stage) or SwapOptions()
             trial = Trial(self._team, member, heir, order, stage, bounds)
             self._succession.trials[stage.name] = self._trial = trial
             log.info("%s: model %s is tried beside the one that runs", trial.place, trial.model)
@@ -205,7 +208,7 @@ class Switch:
 
     def _is_settled(self, name: str) -> bool:
         member = self._team.members[name]
-        is_at_rest = member.state in (crew.READY, *crew.ENDED)
+        is_at_rest = member.state in (crew.READY, crew.AWAY, *crew.ENDED)
         return is_at_rest and name not in self._team.heirs and not member.leave_by_s
 
     def _change(self, name: str, plan: WorkerPlan) -> None:

@@ -14,6 +14,7 @@ import pytest
 from edgert import Pipeline
 from edgert.backends.registry import is_installed
 from edgert.control.requests import Done, Drain, GetStatus, Refused, Reload, Set, StatusIs
+from edgert.errors import PipelineError
 from edgert.runtime.run import Outcome
 from tests import models
 from tests.process.runs import started, wait_for, write_pipeline
@@ -198,7 +199,8 @@ def test_frames_that_do_not_come_end_the_trial(tmp_path: Path) -> None:
 def finding(folder: Path, **infer: Any) -> File:
     file = File(folder, device=CPU, **infer)
     out = {"kind": "sink.jsonl", "path": str(folder / "out.jsonl")}
-    file.stage("people", kind=f"{KINDS}Find", inputs={"raw": "detector.outputs"})
+    file.stage("detector", worker="both")
+    file.stage("people", kind=f"{KINDS}Find", inputs={"raw": "detector.outputs"}, worker="both")
     file.stage("found", inputs={"detections": "people.detections"}, **out)
     return file
 
@@ -274,20 +276,28 @@ def test_the_one_that_runs_may_die_or_drain_meanwhile(tmp_path: Path) -> None:
     assert set(factors(tmp_path, outcome)) == {2}
 
 
-def test_what_cannot_be_tried_is_refused_by_name(tmp_path: Path) -> None:
-    file = File(tmp_path, device=CPU, worker="all", swap={})
+def test_what_cannot_be_tried_is_found_by_check(tmp_path: Path) -> None:
+    file = File(tmp_path, device=CPU, worker="all", swap={"frames": 0})
     file.stage("frames", worker="all")
-    with controlled(file.load()) as it:
-        before = pid(it)
-        double = models.shifting(tmp_path / "double.onnx", 2, 0)
-        (answer,) = it.ask(Set("detector.model", str(double)))
-        assert refused(answer) == (
-            "stage 'detector', swap",
-            "its worker also runs stages that cannot be open twice, so that it cannot be tried",
-            "Give it a worker of its own, or remove 'swap'; either needs another start",
-        )
-        assert pid(it) == before
-        drained(it)
+    with pytest.raises(PipelineError) as raised:
+        file.load()
+    assert [fault.place for fault in raised.value.faults] == ["stage 'detector', key 'swap.frames'"]
+    file.stage("detector", swap={})
+    with pytest.raises(PipelineError) as raised:
+        file.load()
+    (fault,) = raised.value.faults
+    assert (fault.place, fault.fault, fault.mend) == (
+        "stage 'detector', key 'swap'",
+        "its worker also runs 'frames', which cannot be open twice, so nothing can be tried "
+        "beside it",
+        "Remove 'worker', so that it has one of its own, or remove 'swap'",
+    )
+    file.stage("detector", batch={"max_size": 2})
+    with pytest.raises(PipelineError) as raised:
+        file.load()
+    (fault,) = raised.value.faults
+    assert fault.fault == "'swap' tries frame by frame, and 'batch' infers several together"
+    assert fault.mend == "Remove one of them"
 
 
 def test_the_command_line_waits_as_long_as_a_trial_takes(tmp_path: Path) -> None:
