@@ -39,7 +39,10 @@ def command() -> None:
 )
 @_AS_JSON
 def link(*, rounds: int, as_json: bool) -> None:
-    """Measure a frame's round trip between two processes, beside a bare eventfd's."""
+    """Measure a round trip between two processes.
+
+    Frames of several sizes, beside a bare eventfd.
+    """
     report = bench_link(rounds)
     if as_json:
         show_json(msgspec.to_builtins(report, str_keys=True))
@@ -132,7 +135,10 @@ def pipeline(  # noqa: PLR0913  one parameter an option, as click has it
 )
 @_AS_JSON
 def batching(*, as_json: bool, **asked: Any) -> None:
-    """Measure batches over several streams on an emulated device of known speed."""
+    """Measure batches over several streams.
+
+    On an emulated device of known speed.
+    """
     report = bench_batching(Asked(**asked), lambda phase: say(f"bench: {phase}"))
     if as_json:
         show_json(msgspec.to_builtins(report))
@@ -150,7 +156,10 @@ def batching(*, as_json: bool, **asked: Any) -> None:
 )
 @_AS_JSON
 def infer(*, rounds: int, as_json: bool) -> None:
-    """Measure what an inference costs beside the model, with each runtime on the CPU."""
+    """Measure what an inference costs beside the model.
+
+    With each runtime, on the CPU.
+    """
     report = bench_infer(rounds)
     if as_json:
         show_json(msgspec.to_builtins(report))

@@ -9,13 +9,12 @@ from typing import Any
 
 import click
 
-from edgert.cli.options import code_option, profile_option
+from edgert.cli.options import change_options, code_option, profile_option
 from edgert.cli.render import show, show_json
 from edgert.errors import EXIT_USER, Fault, PipelineError
 from edgert.models.reader import Models
 from edgert.pipeline.check import check
 from edgert.pipeline.load import read
-from edgert.pipeline.substitute import command_line_variables
 from edgert.plan.build import find_faults
 from edgert.profiles.choose import Chosen, choose
 from edgert.redact import redact_all
@@ -26,23 +25,14 @@ from edgert.stages.registry import Registry
 @click.argument(
     "files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path)
 )
-@click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="STAGE.KEY=VALUE",
-    help="Set a key; may be repeated.",
-)
-@click.option("--input", "input_", metavar="WHAT", help="Value of EDGERT_INPUT.")
-@click.option("--output", metavar="WHERE", help="Value of EDGERT_OUTPUT.")
+@change_options
 @profile_option
 @code_option
 @click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
 def command(
     files: tuple[Path, ...],
     settings: tuple[str, ...],
-    input_: str | None,
-    output: str | None,
+    variables: dict[str, str],
     profile: str | None,
     as_json: bool,  # noqa: FBT001  click hands it over
 ) -> None:
@@ -51,7 +41,6 @@ def command(
     Faults go to standard error, one a line, as file:line:column: place: fault. mend. The exit code
     is 2 if there are any.
     """
-    variables = command_line_variables(input_, output)
     kinds, chosen = Registry(), choose(profile)
     _warn(chosen.warnings)
     reports = [examine(file, variables, settings, kinds, chosen) for file in files]

@@ -118,10 +118,11 @@ def run(  # noqa: PLR0913  one parameter an option, as click has it
     fail_on: FailOn | None,
     as_json: bool,
 ) -> None:
-    """Ask a device about MODELS, or about every operator: where it ran, how near its numbers are.
+    """Ask a device about MODELS, or about every operator.
 
-    Each case runs in a child process: one that crashes, hangs or eats memory is that case's result.
-    A run of a suite that was ended goes on where it was.
+    Where does it run, and how near are its numbers? Each case runs in a child process: one that
+    crashes, hangs or eats memory is that case's result. A run of a suite that was ended goes on
+    where it was.
     """
     from edgert.cli.coverage_report import deliver, prepare
     from edgert.cli.coverage_suites import cover_cases, cover_models

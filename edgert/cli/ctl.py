@@ -76,7 +76,10 @@ def status(run: _Run, *, as_json: bool) -> None:
 @as_json_option
 @click.pass_obj
 def drain(run: _Run, *, as_json: bool) -> None:
-    """Let every stream end, as SIGTERM does; what is under way is finished."""
+    """Let every stream end, as SIGTERM does.
+
+    What is under way is finished.
+    """
     from edgert.control.requests import Drain
 
     _show_done(run.ask(Drain()), as_json=as_json)
@@ -87,7 +90,10 @@ def drain(run: _Run, *, as_json: bool) -> None:
 @as_json_option
 @click.pass_obj
 def restart(run: _Run, *, stage: str, as_json: bool) -> None:
-    """Let the worker of STAGE finish its frame, and start it again; no frame is lost."""
+    """Start the worker of STAGE again.
+
+    It finishes its frame first: none is lost.
+    """
     from edgert.control.requests import Restart
 
     _show_done(run.ask(Restart(stage)), as_json=as_json)
@@ -99,7 +105,10 @@ def restart(run: _Run, *, stage: str, as_json: bool) -> None:
 @as_json_option
 @click.pass_obj
 def set_key(run: _Run, *, key: str, value: str, as_json: bool) -> None:
-    """Change a key of a stage that may change while it runs, until the next reload."""
+    """Change a key of a stage until the next reload.
+
+    Not every key may change while it runs.
+    """
     from edgert.control.requests import Set
 
     _show_done(run.ask(Set(key, value)), as_json=as_json)
@@ -109,7 +118,7 @@ def set_key(run: _Run, *, key: str, value: str, as_json: bool) -> None:
 @as_json_option
 @click.pass_obj
 def reload(run: _Run, *, as_json: bool) -> None:
-    """Read the file again, as SIGHUP does, and take over what has changed."""
+    """Take over what has changed in the file, as SIGHUP does."""
     from edgert.control.requests import Reload
 
     _show_done(run.ask(Reload()), as_json=as_json)

@@ -85,7 +85,7 @@ def add(name: str, file: Path) -> None:
     "shapes",
     metavar="INPUT=N,N,...",
     multiple=True,
-    help="Sizes for an input, an open one or another; may be given several times.",
+    help="Sizes for an input, an open one or another. Repeatable.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def inspect(model: str, shapes: tuple[str, ...], *, as_json: bool) -> None:

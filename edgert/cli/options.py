@@ -18,19 +18,23 @@ Function = Callable[..., Any]
 
 
 def pipeline_options(function: Function) -> Function:
-    """Add FILE, ``--set``, ``--input`` and ``--output`` to a command.
+    """Add FILE and what ``change_options`` adds to a command; it gets ``file: Path`` besides."""
+    return click.argument("file", type=click.Path(path_type=Path))(change_options(function))
 
-    It gets what ``edgert.pipeline.load`` takes: ``file: Path``, ``settings: tuple[str, ...]`` and
-    ``variables: dict[str, str]``, in which EDGERT_INPUT and EDGERT_OUTPUT stand if they were given.
+
+def change_options(function: Function) -> Function:
+    """Add ``--set``, ``--input`` and ``--output`` to a command.
+
+    It gets what ``edgert.pipeline.load`` takes: ``settings: tuple[str, ...]`` and ``variables:
+    dict[str, str]``, in which EDGERT_INPUT and EDGERT_OUTPUT stand if they were given.
     """
 
-    @click.argument("file", type=click.Path(path_type=Path))
     @click.option(
         "--set",
         "settings",
         metavar="STAGE.KEY=VALUE",
         multiple=True,
-        help="Change a key of the file; may be given several times.",
+        help="Change a key of the file. Repeatable.",
     )
     @click.option(
         "--input",

@@ -38,10 +38,11 @@ def command() -> None:
 @_dry_option
 @click.option("--now", is_flag=True, help="Start it as well, and wait until it is ready.")
 def install_command(name: str, file: Path, root: Path, *, dry_run: bool, now: bool) -> None:
-    """Install the pipeline in FILE as service NAME, which starts with the machine.
+    """Install the pipeline in FILE as service NAME.
 
-    FILE is checked, then copied to /etc/edgert/NAME.yaml; variables go into /etc/edgert/NAME.env.
-    What somebody has edited is never overwritten: what is new is then put beside it.
+    It starts with the machine. FILE is checked, then copied to /etc/edgert/NAME.yaml; variables go
+    into /etc/edgert/NAME.env. What somebody has edited is never overwritten: what is new is then
+    put beside it.
     """
     layout = Layout(root)
     if now and not layout.is_here:
@@ -66,7 +67,7 @@ def install_command(name: str, file: Path, root: Path, *, dry_run: bool, now: bo
 @_root_option
 @_dry_option
 def remove_command(name: str, root: Path, *, dry_run: bool) -> None:
-    """Stop service NAME, which drains it, and remove what was installed for it.
+    """Drain service NAME, and remove what was installed for it.
 
     Files that were edited, results and the user stay.
     """

@@ -79,6 +79,8 @@ def test_every_command_helps(edgert, name):
     done = edgert(name, "--help")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(f"Usage: edgert {name} ")
+    cut = [line for line in done.stdout.splitlines()[1:] if line.endswith("...")]
+    assert not cut, "what a subcommand does is cut off: shorten its first sentence"
 
 
 @pytest.mark.parametrize(
