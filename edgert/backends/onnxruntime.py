@@ -14,6 +14,7 @@ from edgert.backends.binding import refuse_open_inputs
 from edgert.backends.byte_input import with_bytes
 from edgert.backends.byte_session import ByteFedSession
 from edgert.backends.onnxruntime_graph import read_graph
+from edgert.backends.onnxruntime_kept import Open, Opened, open_or_keep
 from edgert.backends.onnxruntime_options import OnnxRuntimeOptions, read
 from edgert.backends.onnxruntime_providers import CPU, Provider
 from edgert.backends.onnxruntime_runtime import RAISED, native, ort, reason
@@ -68,35 +69,45 @@ class OnnxRuntimeBackend:
         provider = providers.find(
             request.device, place, options.provider_library, options.provider_name
         )
-        config = _session_options(options, request.threads_per_lane)
         is_cpu = provider.name == CPU
-        if not is_cpu:
-            _let_it_tell(config, whole=request.whole)
         # What others make of bytes is not known: QNN takes the cast, and gives zeros.
         graph = read_graph(request.path, request.shapes, request.bytes if is_cpu else {})
         given = provider.options(as_text(options.provider), exact=request.precision == "f32")
-        session = _open(request.path, graph.source, config, provider, place, given)
+
+        def open_session(instead: Path | None, entries: Mapping[str, str]) -> Any:
+            config = _session_options(options, request.threads_per_lane)
+            if not is_cpu:
+                _let_it_tell(config, whole=request.whole)
+            for key, value in entries.items():
+                config.add_session_config_entry(key, value)
+            source = str(instead) if instead else graph.source
+            return _open(request.path, source, config, provider, place, given)
+
+        how = [msgspec.to_builtins(options), sorted(given.items())]
+        opened = _open_or_keep(request, provider, how, open_session)
+        session = opened.session
         signature = _signature_of(session, request.path)
         name = Path(request.path).name
         refuse_open_inputs(name, signature.inputs)
         own = msgspec.structs.replace(signature, inputs={**signature.inputs, **graph.own})
-        report = self._report(session, provider, request, own)
+        report = self._report(opened, provider, request, own)
         lanes = request.lanes if is_cpu else request.requests
         seen = signature if is_cpu else with_bytes(signature, request.bytes, name)
         made = OnnxRuntimeSession(session, signature, report, request.requests, lanes)
         return made if seen is signature else ByteFedSession(made, seen, request.bytes)
 
     def _report(
-        self, session: Any, provider: Provider, request: CompileRequest, own: Signature
+        self, opened: Opened, provider: Provider, request: CompileRequest, own: Signature
     ) -> DeviceReport:
         place = f"{self.name}:{request.device}"
-        if session.get_providers()[0] != provider.name:
-            there = ", ".join(session.get_providers())
-            raise DeviceError(place, f"ONNX Runtime would run it on {there} instead")
+        there = opened.session.get_providers()
+        if there[0] != provider.name:
+            fault = f"ONNX Runtime would run it on {', '.join(there)} instead"
+            raise DeviceError(place, fault)
         if provider.name == CPU:
             actual = f"{self.name}:{provider.short}"
             return DeviceReport(place, actual, _precision_on_cpu(own), self.version())
-        found = provider.placement(session)
+        found = opened.placed
         # Where it does not tell, ONNX Runtime itself has refused a model that is split.
         name = f"{provider.short} (emulated)" if provider.is_emulated else provider.short
         took = name if found is None else landed(found, name, place, whole=request.whole)
@@ -108,6 +119,29 @@ class OnnxRuntimeBackend:
             emulated=provider.is_emulated,
             placed="" if found is None else str(found),
         )
+
+
+def _open_or_keep(request: CompileRequest, provider: Provider, how: Any, opener: Open) -> Opened:
+    """Open a session; what a plug-in compiles is kept.
+
+    Args:
+        request: What is to be compiled.
+        provider: For whom.
+        how: With which options.
+        opener: Opens the session.
+    """
+    if provider.plugin is not None and request.cache_dir:
+        shapes = sorted(request.shapes.items())
+        # Who replaces the file after it was planned gets its own.
+        key = [ort.__version__, provider.facts, how, shapes, request.whole, _stamp(request.path)]
+        return open_or_keep(request.cache_dir, key, opener, provider.placement)
+    session = opener(None, {})
+    return Opened(session, None if provider.name == CPU else provider.placement(session))
+
+
+def _stamp(path: str) -> tuple[int, int]:
+    status = Path(path).stat()
+    return status.st_size, status.st_mtime_ns
 
 
 def _let_it_tell(config: Any, *, whole: bool) -> None:

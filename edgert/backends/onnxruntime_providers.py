@@ -14,6 +14,7 @@ import importlib.util
 import platform
 from collections.abc import Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -98,6 +99,24 @@ class Provider(msgspec.Struct, frozen=True):
         """Name and version of the plug-in, where it tells; empty for those that are built in."""
         told = "" if self.plugin is None else dict(self.plugin.ep_metadata).get("version", "")
         return told and f"{self.name.removesuffix(_SUFFIX)} {told}"
+
+    @property
+    def facts(self) -> list[Any]:
+        """What decides to what a plug-in compiles a model: itself, its library, its hardware."""
+        if self.plugin is None:
+            return [self.name]
+        told, hardware = dict(self.plugin.ep_metadata), self.plugin.device
+        library = Path(told.get("library_path", ""))
+        status = library.stat() if library.is_file() else None
+        stamp = [status.st_size, status.st_mtime_ns] if status else []
+        parts = [hardware.type.name, hardware.vendor_id, hardware.device_id]
+        return [
+            self.name,
+            sorted(told.items()),
+            stamp,
+            parts,
+            sorted(dict(hardware.metadata).items()),
+        ]
 
     @property
     def is_emulated(self) -> bool:

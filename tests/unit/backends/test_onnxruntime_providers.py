@@ -123,14 +123,20 @@ def test_a_plugin_is_found_by_its_package_and_named_with_its_hardware(
 @needs_plugin
 def test_what_a_plugin_leaves_is_computed_by_the_cpu_and_told(tmp_path: Path) -> None:
     model = split(tmp_path / "m.onnx")
-    with models.session_of("onnxruntime", model, device="OpenVINO") as session:
-        outputs = models.arrays_for(session.outputs)
-        models.infer(session, {"x": np.arange(-2, 2, dtype=np.float32)}, outputs)
-        assert outputs["y"].tolist() == [0, 0, 0, 1]
-        report = session.device
-    assert report.actual == "onnxruntime:OpenVINO.CPU,CPU"
-    assert report.placed == "1 of 2 nodes"
-    refusal(model, device="OpenVINO", whole=True)
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    for kept in (0, 1):  # compiled, then as it was kept
+        assert len(list(cache.glob("*.onnx"))) == kept
+        asked = {"device": "OpenVINO", "cache_dir": str(cache)}
+        with models.session_of("onnxruntime", model, **asked) as session:
+            outputs = models.arrays_for(session.outputs)
+            models.infer(session, {"x": np.arange(-2, 2, dtype=np.float32)}, outputs)
+            assert outputs["y"].tolist() == [0, 0, 0, 1]
+            report = session.device
+        assert report.actual == "onnxruntime:OpenVINO.CPU,CPU"
+        assert report.placed == "1 of 2 nodes"
+    refusal(model, device="OpenVINO", whole=True, cache_dir=str(cache))
+    assert not list(cache.glob("*.none"))
 
 
 @needs_plugin
