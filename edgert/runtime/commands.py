@@ -149,11 +149,11 @@ class Commands:
                 if isinstance(errand, Reloading):
                     self._settings = self._wanted
                 self._end(client, Done(said))
-            elif client is not None and errand.said:
+            elif client is not None:
                 self._tell_news(client, errand.said)
 
     def _tell_news(self, client: bytes, said: str) -> None:
-        """Let who waits for a trial know, now and then, that it goes on."""
+        """Let who waits for an errand know, now and then, that it goes on."""
         now_s = time.monotonic()
         if now_s >= self._news_s:
             self._news_s = now_s + _NEWS_EVERY_S

@@ -27,7 +27,7 @@ class Errand(Protocol):
 
     @property
     def said(self) -> str:
-        """How far it has come, in words; empty where that is not known."""
+        """How far it has come, in words."""
         ...
 
     def step(self) -> str:
@@ -47,7 +47,7 @@ class Restarting:
     """
 
     is_partial = False
-    said = ""
+    said = "the next process of its worker is waited for"
 
     def __init__(self, supervisor: Supervisor, stage: str) -> None:
         self._supervisor = supervisor
@@ -102,8 +102,8 @@ class Reloading:
 
     @property
     def said(self) -> str:
-        """How far a trial has come; empty where none is under way."""
-        return self._switch.said if self._switch is not None else ""
+        """How far it has come, in words."""
+        return self._switch.said if self._switch is not None else "the file is read"
 
     def step(self) -> str:
         """Plan, compare, and switch."""

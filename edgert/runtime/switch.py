@@ -78,8 +78,13 @@ class Switch:
 
     @property
     def said(self) -> str:
-        """How far the trial that is under way has come, in words; empty where none is."""
-        return self._trial.progress if self._trial else ""
+        """How far it has come, in words."""
+        if self._trial is not None:
+            return self._trial.progress
+        opening = [name for name in self._beside if not self._is_open(name)]
+        if opening:
+            return f"beside those that run, stages are opened: {', '.join(opening)}"
+        return "workers are followed by others"
 
     def _sort_in(self, worker: WorkerPlan) -> None:
         """Decide by which way a worker gets its new plan."""

@@ -236,7 +236,7 @@ class Trial:
         agreement = self._agreement()
         alike = f"their agreement is {agreement or 0:.3f} ({self._compared})"
         if agreement is None:
-            alike = "neither of them finds a box"
+            alike = f"neither of them gives anything to compare ({self._compared})"
         return (
             f"on {len(self._after_ns)} frames its p95 is {after_ms} ms, {self._ratio():.2f} times "
             f"the {before_ms} ms of the one that runs, and {alike}"

@@ -50,6 +50,12 @@ class Frames(Source):
         outputs["tensor"].tensor("x")[:] = self.next - 1
 
 
+class LiveFrames(Frames):
+    """The same as of a camera: frames that have no room are dropped."""
+
+    is_live = True
+
+
 class FindOptions(StageOptions):
     label: str = Field("thing", description="What it finds.")
 

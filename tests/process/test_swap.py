@@ -196,6 +196,21 @@ def test_frames_that_do_not_come_end_the_trial(tmp_path: Path) -> None:
         drained(it)
 
 
+def test_a_live_source_drops_what_it_must_and_all_is_counted(tmp_path: Path) -> None:
+    file = File(tmp_path, device=NPU, options=emulated(), swap={"frames": 10})
+    file.stage("frames", kind=f"{KINDS}LiveFrames", every_ms=6)
+    with controlled(file.load()) as it:
+        file.stage("detector", options=emulated(latency_ms=25))
+        (answer,) = it.ask(Reload())
+        assert isinstance(answer, Done), answer
+        it.ask(Drain())
+        outcome = it.finish()
+    frames = outcome.summary.frames
+    assert outcome.exit_code == 0, outcome.errors
+    assert frames["lost"] == 0
+    assert frames["read"] == frames["processed"] + frames["dropped"]
+
+
 def finding(folder: Path, **infer: Any) -> File:
     file = File(folder, device=CPU, **infer)
     out = {"kind": "sink.jsonl", "path": str(folder / "out.jsonl")}
@@ -228,7 +243,7 @@ def test_boxes_are_compared_where_they_are_made(tmp_path: Path) -> None:
         file.stage("detector", model=str(also), swap={"frames": 3, "min_agreement": 0.9})
         (answer,) = it.ask(Reload())
         assert refused(answer)[1].endswith(
-            "and neither of them finds a box; so min_agreement cannot be told"
+            "and neither of them gives anything to compare (boxes); so min_agreement cannot be told"
         )
         drained(it)
 
