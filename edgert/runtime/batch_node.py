@@ -18,12 +18,15 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from edgert.errors import EdgertError, FrameFiltered, FrameLostError
 from edgert.runtime.async_node import AsyncNode, Ticket
+from edgert.runtime.company import Company
 from edgert.runtime.node import WAIT_BATCH, WAIT_IN
 from edgert.runtime.outputs import Outputs
 from edgert.stages.base import Batching, BatchStage
 from edgert.transport.join import Arrival, Join
 from edgert.transport.ledger import StageBlock
 from edgert.transport.permits import Permits
+
+_LOOK_AGAIN_NS = 2_000_000
 
 
 class _Batch:
@@ -53,9 +56,10 @@ class BatchNode(AsyncNode):
         batching: How they are collected.
         may_come: Stream -> its frames that may be in flight.
         permits: Its turns at a device that has a limit, one a batch; None where it has none.
+        company: The other workers of its stage; None where there are none.
     """
 
-    def __init__(  # noqa: PLR0913  a node's four, and the two that batches need
+    def __init__(  # noqa: PLR0913, PLR0917  a node's four, and the two that batches need
         self,
         stage: BatchStage,
         block: StageBlock,
@@ -64,6 +68,7 @@ class BatchNode(AsyncNode):
         batching: Batching,
         may_come: Mapping[int, int],
         permits: Permits | None = None,
+        company: Company | None = None,
     ) -> None:
         super().__init__(stage, block, outputs, join, permits)
         self._stage = stage
@@ -72,6 +77,7 @@ class BatchNode(AsyncNode):
         self._waiting: list[Ticket] = []
         self._at_work: list[_Batch] = []
         self._may_come = dict(may_come)  # of the streams that have not ended
+        self._company = company
         self._here: Counter[int] = Counter()  # frames of each stream, waiting or at work
 
     def step(self) -> bool:
@@ -104,8 +110,10 @@ class BatchNode(AsyncNode):
             return False
         if not self._is_full() and not self._nothing_can_join():
             due_ns = self._waiting[0].start_ns + self._batching.max_delay_ns
-            if time.monotonic_ns() < due_ns:
-                self.due_ns = due_ns
+            now_ns = time.monotonic_ns()
+            if now_ns < due_ns:
+                # Nobody tells what another worker has been given.
+                self.due_ns = min(due_ns, now_ns + _LOOK_AGAIN_NS) if self._company else due_ns
                 return False
         if not super()._has_turn():
             return False
@@ -129,6 +137,8 @@ class BatchNode(AsyncNode):
     def _nothing_can_join(self) -> bool:
         if self._join.is_retrying:
             return True
+        if self._company is not None:
+            return self._company.has_all()
         here = self._here
         return all(here[stream] >= most for stream, most in self._may_come.items())
 

@@ -41,7 +41,6 @@ from edgert.errors import (
     DeviceLostError,
     EdgertError,
     ResourceError,
-    UserError,
 )
 from edgert.logs import set_level
 from edgert.plan.opening import Before, make_stage, open_stage
@@ -50,7 +49,9 @@ from edgert.processes import give_memory_back
 from edgert.runtime.async_node import AsyncNode
 from edgert.runtime.batch_node import BatchNode
 from edgert.runtime.candidate import Candidate
+from edgert.runtime.company import company_of
 from edgert.runtime.feed_watch import FeedWatch
+from edgert.runtime.last_words import said, says_all
 from edgert.runtime.loop import Loop
 from edgert.runtime.node import Node
 from edgert.runtime.outputs import Outputs
@@ -91,9 +92,9 @@ class Worker:
         try:
             self._run()
         except EdgertError as error:
-            trace = "" if _says_all(error) else traceback.format_exc()
-            said = Failed(self._name, _said(error), error.exit_code, trace, type(error).__name__)
-            self._channel.send(said)
+            trace = "" if says_all(error) else traceback.format_exc()
+            told = Failed(self._name, said(error), error.exit_code, trace, type(error).__name__)
+            self._channel.send(told)
             code = error.exit_code
         except Exception as error:  # noqa: BLE001  the last catcher of a process: told, with its trace
             place = f"worker '{self._name}'"
@@ -246,7 +247,8 @@ class Worker:
         if isinstance(stage, BatchStage) and batching:
             in_flight = wiring.ledger.layout.streams
             may_come = {stream: in_flight[self._order.streams[stream]] for stream in plan.streams}
-            return BatchNode(stage, block, outputs, join, batching, may_come, permits)
+            company = company_of(plan, self._order, join, wiring.ledger)
+            return BatchNode(stage, block, outputs, join, batching, may_come, permits, company)
         if isinstance(stage, AsyncStage):
             return AsyncNode(stage, block, outputs, join, permits)
         return SyncNode(stage, block, outputs, join)
@@ -270,23 +272,13 @@ class Worker:
         return permits_for(turns, context.name, device, wiring.ledger, self._fds, context.log)
 
     def _tell_input_fault(self, error: EdgertError) -> None:
-        self._channel.send(InputFault(self._name, _said(error), error.exit_code))
+        self._channel.send(InputFault(self._name, said(error), error.exit_code))
 
 
 def _infers_on_cpu(reports: Iterable[Mapping[str, Any]]) -> bool:
     """Whether a stage of this process keeps the cores busy: a model that landed on the CPU."""
     devices = [report["device"]["actual"] for report in reports if "device" in report]
     return any(device.endswith(":CPU") for device in devices)
-
-
-def _says_all(error: EdgertError) -> bool:
-    """Whether a trace would add nothing: the user has to act, or a device failed, not a stage."""
-    told = isinstance(error, UserError | DeviceLostError)
-    return told or all(fault.mend for fault in error.faults)
-
-
-def _said(error: EdgertError) -> tuple[SaidFault, ...]:
-    return tuple(SaidFault(fault.place, fault.fault, fault.mend) for fault in error.faults)
 
 
 def main(order: WorkerOrder, fds: list[int]) -> int:

@@ -94,6 +94,18 @@ def test_fewer_frames_in_flight_than_a_batch_holds(folder: Path) -> None:
     assert summary["latency_ms"]["max"] < FOREVER_MS
 
 
+def test_replicas_do_not_wait_for_frames_that_cannot_come(folder: Path) -> None:
+    """Each holds a share of the frames in flight: that no other can come, they know together."""
+    batch = {"max_size": 4, "max_delay_ms": FOREVER_MS}
+    settings = {"device": "emulated:NPU", "options": {"latency_ms": 5}, "replicas": 2}
+    code, _, err, summary = run(pipeline(folder, {"a": 41, "b": 30}, batch=batch, **settings))
+    assert code == 0, err
+    assert_adds_up(summary)
+    assert summary["frames"]["processed"] == 71
+    assert summary["latency_ms"]["max"] < FOREVER_MS
+    assert summary["stages"]["detector.1"]["batch"]["mean_size"] > 1
+
+
 def test_a_frame_of_another_shape_is_lost_alone(folder: Path) -> None:
     batch = {"max_size": 4, "max_delay_ms": FOREVER_MS}
     code, _, err, summary = run(pipeline(folder, {"a": 20}, in_flight=8, odd=(3,), batch=batch))
