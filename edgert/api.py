@@ -14,12 +14,12 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from edgert.errors import UserError
+from edgert.errors import PipelineError, UserError
 from edgert.pipeline.check import check
 from edgert.pipeline.load import read
 from edgert.plan.build import build_plan
 from edgert.plan.structs import Plan
-from edgert.profiles.choose import choose
+from edgert.profiles.choose import choose_or_say
 from edgert.results import Result, decode
 from edgert.runtime.reload import Replan
 from edgert.runtime.run import OnTick, Outcome, Run, RunOptions, run_plan
@@ -70,9 +70,11 @@ class Pipeline:
             ModelError: A model cannot be had.
         """
         kinds = Registry()
-        chosen = choose(profile)
+        chosen, wrong = choose_or_say(profile)
         document, known = chosen.apply(read(Path(path), variables or {}, settings), kinds)
         checked = check(document, kinds)
+        if wrong:
+            raise PipelineError([*wrong, *checked.faults])
         reader = models if models is not None else pulling_reader(document.folder)
         plan = build_plan(document, checked, kinds, reader, known)
 

@@ -16,7 +16,7 @@ from edgert.models.reader import Models
 from edgert.pipeline.check import check
 from edgert.pipeline.load import read
 from edgert.plan.build import find_faults
-from edgert.profiles.choose import Chosen, choose
+from edgert.profiles.choose import Chosen, choose_or_say
 from edgert.redact import redact_all
 from edgert.stages.registry import Registry
 
@@ -41,19 +41,22 @@ def command(
     Faults go to standard error, one a line, as file:line:column: place: fault. mend. The exit code
     is 2 if there are any.
     """
-    kinds, chosen = Registry(), choose(profile)
+    kinds = Registry()
+    chosen, wrong = choose_or_say(profile)
     _warn(chosen.warnings)
+    for fault in wrong:
+        click.echo(str(fault), err=True)
     reports = [examine(file, variables, settings, kinds, chosen) for file in files]
     for report in reports:
         _tell(report)
-        if not as_json:
+        if not as_json and not wrong:
             _tell_good(report)
     if as_json:
         named = {"name": chosen.profile.name, "why": chosen.why} if chosen.profile else None
         data = [_as_data(report) for report in reports]
         show_json({"schema": "edgert.check/1", "profile": named, "files": data})
-    if any(report.faults for report in reports):
-        raise SystemExit(EXIT_USER)
+    if wrong or any(report.faults for report in reports):
+        raise click.exceptions.Exit(EXIT_USER)
 
 
 @dataclass(frozen=True, slots=True)

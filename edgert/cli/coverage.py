@@ -124,7 +124,7 @@ def run(  # noqa: PLR0913  one parameter an option, as click has it
     crashes, hangs or eats memory is that case's result. A run of a suite that was ended goes on
     where it was.
     """
-    from edgert.cli.coverage_report import deliver, prepare
+    from edgert.cli.coverage_report import deliver, prepare, require_answers
     from edgert.cli.coverage_suites import cover_cases, cover_models
     from edgert.coverage.adapters.registry import spec_of
     from edgert.device.memory import available_bytes
@@ -156,6 +156,8 @@ def run(  # noqa: PLR0913  one parameter an option, as click has it
         )
     line.clear()
     deliver(found, delivery)
+    if models:
+        require_answers(found)
 
 
 def _forms_of(text: str, suite: Suite) -> list[str]:

@@ -17,6 +17,7 @@ from edgert.coverage.report.read import read_reports
 from edgert.coverage.report.write import check_path, write
 from edgert.device.memory import in_units
 from edgert.errors import RunError, UserError
+from edgert.wording import counted
 
 _HEADERS = ("OPERATOR", "CASES", "ON DEVICE", "EQUAL", "DIFFERS", "UNSUPPORTED", "OTHER")
 _MODEL_HEADERS = (
@@ -80,14 +81,27 @@ def deliver(report: Report, delivery: Delivery) -> None:
         _fail(report, comparison, delivery.fail_on)
 
 
+def require_answers(report: Report) -> None:
+    """See to it that at least one model could be asked about.
+
+    Raises:
+        UserError: Nothing is known of any: what was named are no models, or none for this runtime.
+    """
+    unknown = [each for each in report.models if each.placement == "unknown" and not each.nodes]
+    if len(unknown) == len(report.models):
+        what = counted(len(unknown), "model")
+        fault = f"nothing could be asked about the {what} named"
+        raise UserError("edgert coverage", fault, "See the reasons above")
+
+
 def total(report: Report) -> str:
     """Return a report in a few lines."""
     found: list[Case | Model] = [*report.cases, *report.models]
     versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
     evidence = ", ".join(sorted({each.evidence for each in found}))
     lines = [f"{report.device} ({versions}); evidence: {evidence or 'none'}"]
-    lines += [_line(report.cases, "cases")] if report.cases else []
-    lines += [_line(report.models, "models")] if report.models else []
+    lines += [_line(report.cases, "case")] if report.cases else []
+    lines += [_line(report.models, "model")] if report.models else []
     return "\n".join(lines)
 
 
@@ -95,7 +109,7 @@ def _line(found: Sequence[Case | Model], what: str) -> str:
     number, device, equal, differs, unsupported, other = _counts(found)
     where = "listed" if {each.evidence for each in found} == {"static-list"} else "on the device"
     return (
-        f"{number} {what}: {device} wholly {where}; {equal} equal, {differs} differ, "
+        f"{counted(number, what)}: {device} wholly {where}; {equal} equal, {differs} differ, "
         f"{unsupported} unsupported, {other} failed or not compared"
     )
 

@@ -14,8 +14,9 @@ from edgert.cli.plan import render_profile
 from edgert.cli.planning import plan_file
 from edgert.cli.progress import StatusLine, run_ticker
 from edgert.cli.summary import render_summary
-from edgert.cli.summary_file import require_own_file, require_writable, write_summary
+from edgert.cli.summary_file import require_own_file, write_summary
 from edgert.cli.voice import say
+from edgert.models.atomic import require_writable
 from edgert.profiles.use import ProfileUse
 from edgert.runtime import notify
 from edgert.runtime.run import OnTick, RunOptions
@@ -74,7 +75,7 @@ def command(  # noqa: PLR0913  one parameter an option, as click has it
     for handler in logging.getLogger().handlers:
         handler.addFilter(line.make_way)
     if summary_file:
-        require_writable(summary_file)
+        require_writable("--summary", summary_file)
     pipeline = plan_file(
         file, variables, settings, pull=True, line=line, profile=profile, notifier=notifier
     )

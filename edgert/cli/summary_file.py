@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,19 +14,6 @@ from edgert.redact import redact_all
 from edgert.runtime.summary import Summary
 
 MEND = "Give another path"
-
-
-def require_writable(path: Path) -> None:
-    """Check that a summary can be written, without making the file.
-
-    Raises:
-        ResourceError: It cannot.
-    """
-    folder = path.absolute().parent
-    if not folder.is_dir():
-        raise ResourceError("--summary", f"folder '{folder}' is not there", "Make it first")
-    if not os.access(path if path.exists() else folder, os.W_OK):
-        raise ResourceError(f"--summary '{path}'", "must not be written", MEND)
 
 
 def require_own_file(path: Path, pipeline_file: Path, plan: Plan) -> None:

@@ -6,6 +6,25 @@ import os
 import tempfile
 from pathlib import Path
 
+from edgert.errors import ResourceError
+
+
+def require_writable(what: str, path: Path) -> None:
+    """Check that a file can be written, without making it: before the work, not after it.
+
+    Args:
+        what: What it is for, as the fault calls it: ``--summary``.
+        path: The file. Its folder is not made: a wrong path is more likely than a new folder.
+
+    Raises:
+        ResourceError: It cannot.
+    """
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        raise ResourceError(what, f"folder '{folder}' is not there", "Make it first")
+    if not os.access(path if path.exists() else folder, os.W_OK):
+        raise ResourceError(f"{what} '{path}'", "must not be written", "Give another path")
+
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Write a small file so that a reader never sees half of it.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from edgert.errors import PipelineError
+from edgert.errors import Fault, PipelineError, UserError
 from edgert.pipeline.contract import Kinds
 from edgert.pipeline.document import Document
 from edgert.profiles.apply import NOTHING_KNOWN, Known, apply
@@ -66,6 +66,17 @@ def choose(
     if picked is None:
         return Chosen(None, NOTHING, machine, warnings)
     return Chosen(load_profile(picked), f"picked: {', '.join(reasons)}", machine, warnings)
+
+
+def choose_or_say(asked: str | None) -> tuple[Chosen, tuple[Fault, ...]]:
+    """Return the profile as ``choose`` does; or what is wrong with the one asked for.
+
+    Then one that matches stands in for it, so that the faults of a file are found, too.
+    """
+    try:
+        return choose(asked), ()
+    except UserError as error:
+        return replace(choose(), warnings=()), tuple(error.faults)
 
 
 def load_all() -> list[Profile]:

@@ -13,7 +13,7 @@ from edgert.coverage.report.page import page
 from edgert.coverage.report.read import Merged
 from edgert.coverage.report.text import csv_text, markdown
 from edgert.errors import ResourceError, UserError
-from edgert.models.atomic import write_atomically
+from edgert.models.atomic import require_writable, write_atomically
 
 _FOR_ALL_TO_READ = 0o644  # a report is there to be passed on
 
@@ -33,14 +33,15 @@ FORMATS: dict[str, Callable[[Sequence[Report]], str]] = {
 
 
 def check_path(path: Path, formats: Collection[str] = tuple(FORMATS)) -> None:
-    """Refuse a file whose extension is no format: before the work, not after it.
+    """Refuse a file whose extension is no format, or that cannot be written, before the work.
 
     Raises:
-        UserError: There is no such format.
+        UserError: There is no such format, or no such folder.
     """
     if path.suffix.lower() not in formats:
         fault = f"there is no format {path.suffix or 'without extension'!r}"
         raise UserError(f"report {path}", fault, f"One of: {', '.join(formats)}")
+    require_writable("--report", path)
 
 
 def write(reports: Sequence[Report], path: Path) -> None:

@@ -92,6 +92,16 @@ def test_a_bad_model_costs_its_own_line(tmp_path: Path) -> None:
     assert numerics == ["equal", "not-run", "not-run", "not-run", "not-run"]
 
 
+def test_a_report_into_no_folder_is_refused_before_the_work(tmp_path: Path) -> None:
+    model = models.doubling(tmp_path / "m.onnx")
+    where = tmp_path / "no" / "r.html"
+    arguments = ("--device", "onnxruntime:CPU", "--report", str(where))
+    done, report = cover(tmp_path, str(model), *arguments)
+    said = f"--report: folder '{tmp_path}/no' is not there. Make it first.\n"
+    assert (done.returncode, done.stdout, done.stderr, report) == (2, "", said, None)
+    assert not where.parent.exists()
+
+
 def test_open_sizes_are_given(tmp_path: Path) -> None:
     model = models.doubling(tmp_path / "open.onnx", (None, 3))
     _, report = cover(tmp_path, str(model), "--device", "onnxruntime:CPU", "--shape", "x=4,3")
@@ -100,7 +110,11 @@ def test_open_sizes_are_given(tmp_path: Path) -> None:
 
 def test_a_format_the_runtime_does_not_read_is_said(tmp_path: Path) -> None:
     model = tflite_models.doubling(tmp_path / "m.tflite")
-    _, report = cover(tmp_path, str(model), "--device", "onnxruntime:CPU")
+    done, report = cover(tmp_path, str(model), "--device", "onnxruntime:CPU")
+    assert done.returncode == 2
+    assert done.stderr == (
+        "edgert coverage: nothing could be asked about the 1 model named. See the reasons above.\n"
+    )
     found = report["models"][0]
     assert (found["placement"], found["numerics"]) == ("unknown", "not-run")
     assert found["reason"] == "it takes no tflite files, only onnx"

@@ -145,6 +145,10 @@ def test_a_profile_that_there_is_not(command: Command, pipeline: Path, name: str
     code, text, err = command(name, pipeline, "--profile", "rk3558")
     assert (code, text) == (2, "")
     assert err.startswith("--profile: there is no profile 'rk3558'. Did you mean 'rk3588'?")
+    code, text, more = command(name, pipeline, "--profile", "rk3558", "--set", "camera.cuont=3")
+    assert (code, text) == (2, "")
+    assert more.startswith(err)
+    assert "no key 'cuont'" in more.removeprefix(err)
 
 
 def test_devices_lists_the_profiles(command: Command, pipeline: Path) -> None:
