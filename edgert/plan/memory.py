@@ -11,6 +11,8 @@ from pathlib import Path
 
 import msgspec
 
+from edgert.errors import ModelError
+from edgert.models.formats import files_of
 from edgert.plan.structs import Plan, WorkerPlan
 
 MB = 1_000_000
@@ -66,5 +68,13 @@ def _weights(plan: Plan) -> int:
         for stage in plan.stages()
         for port in stage.output_ports.values()
     )
-    files = {found["path"] for found in described if found.get("path")}
-    return sum(Path(file).stat().st_size for file in files if Path(file).is_file())
+    models = {found["path"] for found in described if found.get("path")}
+    return sum(map(_bytes_of, models))
+
+
+def _bytes_of(model: str) -> int:
+    """Return the size of all files of a model; 0 of one that is gone: its worker will tell."""
+    try:
+        return sum(file.stat().st_size for file in files_of(Path(model), f"model '{model}'"))
+    except (OSError, ModelError):
+        return 0

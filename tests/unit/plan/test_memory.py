@@ -8,8 +8,10 @@ import pytest
 from edgert import Pipeline
 from edgert.device.memory import Available
 from edgert.errors import ResourceError
+from edgert.plan import memory
 from edgert.plan.memory import MB, RUNTIME_BYTES, WORKER_BYTES, ZYGOTE_BYTES, Need, need
 from tests.process.runs import load
+from tests.saved_models import doubling_saved_model, weighing_paddle
 from tests.unit.stages.source.media import make_video
 
 
@@ -33,6 +35,15 @@ def test_the_weights_of_each_model_count_once(tmp_path: Path, yolox_onnx: Path) 
     settings = [f"camera.uri={video}", f"detector.model={yolox_onnx}"]
     plan = Pipeline.load(shipped, settings=settings).plan
     assert need(plan).weights == yolox_onnx.stat().st_size
+
+
+def test_all_files_of_a_model_are_its_weights(tmp_path: Path) -> None:
+    paddle = weighing_paddle(tmp_path / "net.pdmodel")
+    both = paddle.stat().st_size + paddle.with_suffix(".pdiparams").stat().st_size
+    assert memory._bytes_of(str(paddle)) == both
+    folder = doubling_saved_model(tmp_path / "net")
+    assert memory._bytes_of(str(folder)) == (folder / "saved_model.pb").stat().st_size
+    assert memory._bytes_of(str(tmp_path / "gone.onnx")) == 0
 
 
 @pytest.mark.parametrize(
