@@ -5,6 +5,10 @@ const RUNS_WITH_SIGN = 0.02; // of a strip's width: below that a sign would not 
 
 function percent(share) { return typeof share === "number" ? `${(Math.floor(share * 1000) / 10).toFixed(1)} %` : ""; }
 function plural(count, what) { return `${count.toLocaleString("en")} ${what}${count === 1 ? "" : "s"}`; }
+function small(error) {
+  if (typeof error !== "number") return "";
+  return error && error < 1e-3 ? error.toExponential(2) : String(error);
+}
 function bytes(size) {
   const units = ["bytes", "KiB", "MiB", "GiB"];
   let at = 0;
@@ -69,7 +73,7 @@ function drawFacts(found) {
     ["parts", (model) => figure(model.partitions)],
     ["crossings", crossings],
     ["numerics", (model) => model.numerics],
-    ["largest error", (model) => figure(model.max_error)],
+    ["largest error", (model) => small(model.max_error)],
     ["latency", (model) => (typeof model.latency_ms === "number" ? `${model.latency_ms} ms` : "")],
     ["why", (model) => model.reason],
     ["mend", (model) => model.mend],
