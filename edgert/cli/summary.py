@@ -59,6 +59,7 @@ def render_summary(summary: Summary) -> str:
         ),
         *(_source(name, source) for name, source in summary.sources.items()),
         *(_device(name, device) for name, device in summary.devices.items()),
+        *(_stream(*each) for each in _uneven(summary)),
         *(
             f"link {name}: dropped {link['dropped']}, lost {link['lost']} of {link['read']}"
             for name, link in summary.links.items()
@@ -69,6 +70,17 @@ def render_summary(summary: Summary) -> str:
         _bottleneck(summary),
     ]
     return "\n".join(line for line in lines if line is not None)
+
+
+def _uneven(summary: Summary) -> list[tuple[str, Mapping[str, int]]]:
+    """Return the streams that lost or dropped frames, where there are others beside them."""
+    streams = summary.streams if len(summary.streams) > 1 else {}
+    return [(name, one) for name, one in streams.items() if one["dropped"] or one["lost"]]
+
+
+def _stream(name: str, counts: Mapping[str, int]) -> str:
+    dropped, lost, read = counts["dropped"], counts["lost"], counts["read"]
+    return f"stream {name}: dropped {dropped}, lost {lost} of {read}"
 
 
 def _rate(summary: Summary) -> str:

@@ -153,7 +153,10 @@ class RestartSpec(_Part):
         0.2, ge=0, le=1, description="Share of the wait that is added or taken off by chance."
     )
     max_restarts: int = Field(
-        5, ge=0, description="Restarts allowed within `window_s`; one more ends the run, exit 1."
+        5,
+        ge=0,
+        description="Restarts allowed within `window_s`; one more ends the run, exit 1. Of a stage "
+        "of several workers the others go on, and it is tried again after `window_s`, and later.",
     )
     window_s: float = Field(60, gt=0, description="Seconds that `max_restarts` is counted over.")
     hang_s: float = Field(

@@ -51,6 +51,17 @@ def summary_of(frames: int, times: dict[str, float | None]) -> Summary:
     return msgspec.convert(data, Summary)
 
 
+def test_of_several_streams_it_names_those_that_dropped() -> None:
+    whole = summary_of(10, NOTHING)
+    streams = {
+        "fast": {"read": 800, "processed": 82, "dropped": 716, "lost": 2},
+        "slow": {"read": 40, "processed": 40, "dropped": 0, "lost": 0},
+    }
+    text = render_summary(msgspec.structs.replace(whole, streams=streams))
+    assert "stream fast: dropped 716, lost 2 of 800" in text.splitlines()
+    assert "stream slow" not in text
+
+
 def test_it_fits_into_80_columns_and_every_refusal_has_a_line() -> None:
     times = {"p50": 20.178, "p95": 25.1, "p99": 129.62, "max": 200.0}
     text = render_summary(summary_of(250, times))
