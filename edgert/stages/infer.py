@@ -167,7 +167,7 @@ class Infer(SessionStage):
             return "Write 'fallback: allow' to let the next device do it"
         if any(device.rpartition(":")[2] == "CPU" for device in devices):
             return ""
-        return f"Name one that is here as well: 'device: [{', '.join(devices)}, CPU]'"
+        return "Name one that is here: `edgert devices` shows them"
 
     def _attempts(self, format: str, refused: dict[str, str]) -> list[tuple[str, str]]:  # noqa: A002
         """Return runtime and device of what is left to try: lost ones last, the last one first."""
