@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TextIO
@@ -29,7 +30,7 @@ class StatusLine:
         """Show a text in place of the last one."""
         if self.is_shown and text != self._last:
             self._last = text
-            self._stream.write(f"{_CLEAR}{text}")
+            self._stream.write(f"{_CLEAR}{self._cut(text)}")
             self._stream.flush()
 
     def clear(self) -> None:
@@ -38,6 +39,11 @@ class StatusLine:
             self._last = ""
             self._stream.write(_CLEAR)
             self._stream.flush()
+
+    def _cut(self, text: str) -> str:
+        """Cut a text to the terminal's width: of a line that wraps only the end can be cleared."""
+        columns = os.get_terminal_size(self._stream.fileno()).columns or len(text) + 1
+        return text if len(text) < columns else f"{text[: columns - 4]}..."
 
     def make_way(self, _record: logging.LogRecord) -> bool:
         """Clear the line for a log line: a filter that lets everything pass."""
