@@ -11,6 +11,7 @@ from edgert.errors import Fault, PipelineError
 from edgert.pipeline.check_devices import check_devices, warn_shared_cores
 from edgert.pipeline.check_edges import EDGE_CHECKS
 from edgert.pipeline.check_graph import GRAPH_CHECKS
+from edgert.pipeline.check_outputs import check_standard_output
 from edgert.pipeline.check_replicas import check_replicas, warn_idle
 from edgert.pipeline.check_stages import (
     check_workers,
@@ -67,6 +68,7 @@ def check(document: Document, kinds: Kinds) -> Checked:
         faults += check_whole(document, contracts)
     if is_whole and len(options) == len(contracts):
         faults += check_devices(document, options)
+    faults += check_standard_output(document, options)
     every = in_order([*document.faults, *_news(document.faults, faults)])
     warnings = (
         *warn_in_flight(document, options, contracts),

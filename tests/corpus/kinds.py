@@ -92,6 +92,10 @@ class People(Stage):
 class ResultsOptions(StageOptions):
     path: str = Field("-", description="Where lines are written.")
 
+    @property
+    def prints(self) -> bool:
+        return self.path == "-"
+
 
 class Results(Stage):
     """Writes lines."""

@@ -41,6 +41,11 @@ class JsonlOptions(StageOptions):
     rotate: RotateOptions | None = ROTATE
     min_free_mb: float = MIN_FREE_MB
 
+    @property
+    def prints(self) -> bool:
+        """Whether its lines go to standard output: by this the check knows who does."""
+        return self.path == STDOUT
+
 
 class JsonlSink(Stage):
     """Writes one line a frame, an empty list where nothing was found.
@@ -52,6 +57,7 @@ class JsonlSink(Stage):
 
     inputs: ClassVar = RESULT_INPUTS
     options: ClassVar = JsonlOptions
+    settings: JsonlOptions
 
     @classmethod
     def plan(
@@ -59,7 +65,7 @@ class JsonlSink(Stage):
     ) -> dict[str, PortSpec]:
         """Check what arrives, and that the file can be written."""
         require_one(inputs, context.place)
-        if options.path != STDOUT:
+        if not options.prints:
             check_writable(absolute(options.path), context.place)
         elif options.rotate or options.min_free_mb:
             key = "rotate" if options.rotate else "min_free_mb"
@@ -76,7 +82,7 @@ class JsonlSink(Stage):
 
     def open(self) -> None:
         """Make the file anew, or go on where it ends."""
-        if self.settings.path == STDOUT:
+        if self.settings.prints:
             return
         path, context = absolute(self.settings.path), self.context
         rotation = Rotation(path, self.settings.rotate, context.place)
@@ -106,7 +112,7 @@ class JsonlSink(Stage):
             raise self._failed(error) from error
 
     def _failed(self, error: OSError) -> StageError:
-        target = "standard output" if self.settings.path == STDOUT else f"'{self.settings.path}'"
+        target = "standard output" if self.settings.prints else f"'{self.settings.path}'"
         place = f"{self.context.place}, {target}"
         if isinstance(error, BrokenPipeError):
             return StageError(place, "whoever reads it has gone", "keep the reader running")

@@ -34,6 +34,7 @@ BEYOND_SCHEMA = {
     "self-loop",
     "stream-twice",
     "two-cycles",
+    "two-on-standard-output",
     "unknown-output",
     "unknown-stage",
     "unreached",
