@@ -114,9 +114,7 @@ class Switch:
             for name in self._changed_live:
                 self._change(name, self._new[name])
             yield from self._take_over()
-            for name in self._away:  # the others of its stage do its work: nobody waits for it
-                member = self._team.members[name]
-                member.plan, member.due_s = self._new[name], 0.0
+            yield from self._call_back()
         except EdgertError as error:
             yield from self._undo(error)
             raise
@@ -164,6 +162,18 @@ class Switch:
         for name in self._beside:
             self._succession.take_over(self._team.members[name])
         yield from self._wait(self._beside, self._is_settled)
+
+    def _call_back(self) -> Iterator[bool]:
+        """Start those that were away with the new plan; the others of their stage do their work."""
+        yield from self._wait(self._away, self._is_settled)
+        back = []
+        for name in self._away:
+            member = self._team.members[name]
+            if member.state == crew.AWAY:
+                member.plan, member.due_s = self._new[name], 0.0
+            elif member.state == crew.READY:  # it came back by itself meanwhile
+                back.append(name)
+        yield from self._replace(back)
 
     def _wait(self, names: Iterable[str], is_so: Callable[[str], bool]) -> Iterator[bool]:
         """Wait until something is so of all of them, or one has failed."""

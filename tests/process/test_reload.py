@@ -288,6 +288,26 @@ def test_what_cannot_go_back_is_told(tmp_path: Path, caplog: pytest.LogCaptureFi
     assert outcome.summary.frames["lost"] == 0
 
 
+def test_a_replica_that_is_away_comes_back_with_the_new_plan(tmp_path: Path) -> None:
+    stages = chain(tmp_path)
+    stages["one"] |= {"kind": "Shared", "replicas": 2, "bad_worker": "one.2", "wait_ms": 0}
+    file = File(tmp_path, stages, restart={"delay_ms": 1, "max_restarts": 0})
+    with controlled(file.pipeline) as it:
+        members = it.run._supervisor.members
+        it.until(lambda: members["one.2"].state == "away")
+        file.change(lambda d: d["stages"]["one"].pop("bad_worker"))
+        (answer,) = it.ask(Reload())
+        assert answer == Done(
+            "worker 'one.1' is followed by another; worker 'one.2' is followed by another"
+        )
+        it.until(lambda: members["one.2"].state == "ready")
+        it.ask(Drain())
+        outcome = it.finish()
+    assert outcome.exit_code == 0, outcome.errors
+    assert outcome.summary.frames["lost"] == 0
+    assert written(tmp_path) == [n + 1 for n in range(outcome.summary.frames["read"])]
+
+
 def test_a_run_can_be_drained_while_it_is_changed(tmp_path: Path) -> None:
     file = File(tmp_path, joined(tmp_path))
     with controlled(file.pipeline) as it:
