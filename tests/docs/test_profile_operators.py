@@ -27,9 +27,12 @@ CASE = Case(
 )
 
 
-def tool(report: Path, profile: Path, accelerator: str) -> subprocess.CompletedProcess[str]:
+def tool(
+    report: Path, profile: Path, accelerator: str, format_: str = "onnx"
+) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, ROOT / "tools" / "profile-operators", report, profile]
     more = ["--accelerator", accelerator, "--url", "https://example.org/report.json"]
+    more += ["--format", format_]
     return subprocess.run(
         [*command, *more], capture_output=True, text=True, timeout=60, check=False
     )
@@ -71,3 +74,25 @@ def test_a_profile_without_that_accelerator_is_left_alone(report: Path, tmp_path
     assert done.returncode == 1
     assert done.stderr == "profile: has no accelerators.npu. There are: htp.\n"
     assert profile.read_text() == before
+
+
+def test_a_tflite_operator_is_proved_by_one_element_type(tmp_path: Path) -> None:
+    placed = msgspec.structs.replace(
+        CASE,
+        operator="ADD",
+        dtype="i8",
+        form="tflite",
+        numerics="not-run",
+        evidence="vendor-compiler",
+    )
+    refused = msgspec.structs.replace(placed, dtype="f32", placement="cpu")
+    half = [msgspec.structs.replace(each, operator="SUM") for each in (placed, refused)]
+    half[1] = msgspec.structs.replace(half[1], dtype="i8")
+    path = tmp_path / "report.json"
+    write([Report(device="vela:npu", versions={"vela": "5"}, cases=[placed, refused, *half])], path)
+    profile = tmp_path / "imx93.yaml"
+    shutil.copy(ROOT / "device_profiles" / "imx93.yaml", profile)
+    done = tool(path, profile, "npu", "tflite")
+    assert (done.returncode, done.stderr) == (0, "")
+    operators = load_profile(profile).spec.accelerators["npu"].operators["tflite"]
+    assert list(operators.names) == ["ADD"]

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from edgert.coverage.suites.tflite.cases import REVISION
 from tests import tflite_models
 
 Edgert = Callable[..., subprocess.CompletedProcess[str]]
@@ -34,7 +35,7 @@ def report_of(done: subprocess.CompletedProcess[str]) -> Any:
 @pytest.mark.parametrize("device", ["tflite:CPU", "openvino:CPU"])
 def test_every_type_of_an_operator_is_equal_on_the_device(device: str, edgert: Edgert) -> None:
     report = report_of(edgert(*SUITE, "--device", device, "--only", "CONV_2D,TANH", "--json"))
-    assert report["versions"]["suite"] == "tflite 1"
+    assert report["versions"]["suite"] == f"tflite {REVISION}"
     assert report["versions"]["reference"] == "formulas in f64"
     cases = report["cases"]
     assert {case["operator"] for case in cases} == {"CONV_2D", "TANH"}

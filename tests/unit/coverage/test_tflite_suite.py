@@ -97,7 +97,7 @@ def test_a_suite_is_written_once_and_whole(tmp_path: Path, monkeypatch: Any) -> 
     assert all(Path(item.work.path).exists() and Path(item.expected).exists() for item in items)
     monkeypatch.setattr(cases, "every", lambda: pytest.fail("it is there already"))
     assert cases.prepare(str(tmp_path)) == made
-    assert [path.name for path in tmp_path.iterdir()] == ["tflite-1"]
+    assert [path.name for path in tmp_path.iterdir()] == [f"tflite-{cases.REVISION}"]
 
 
 @given(st.floats(-100, 100), st.floats(1e-3, 10), st.integers(-128, 127))

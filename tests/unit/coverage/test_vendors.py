@@ -11,6 +11,7 @@ import pytest
 from edgert.coverage import environments
 from edgert.coverage.adapters.registry import spec_of
 from edgert.coverage.adapters.vela import refusals
+from edgert.coverage.suites import operators
 from edgert.errors import UserError
 
 SAID = """\
@@ -33,6 +34,34 @@ def test_vela_says_what_stays_on_the_cpu_and_why() -> None:
         'Feature-map dataTypes must be one of {"INT16", "INT8"}',
         "truediv_3": "Unsupported opType",
     }
+
+
+def test_what_vela_writes_past_python_is_heard_and_the_fds_come_back() -> None:
+    """In a child: what a test writes is caught by pytest itself."""
+    code = (
+        "import os; from edgert.coverage.adapters.vela import _heard\n"
+        "with _heard() as heard:\n"
+        "    os.write(1, b'core '); os.write(2, b'and '); print('python')\n"
+        "    said = heard()\n"
+        "print(f'after: {said}', end='')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.stdout, done.stderr) == ("after: core and python\n", "")
+
+
+def test_without_what_writes_its_models_a_suite_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(operators.importlib.util, "find_spec", lambda name: None)
+    said = (
+        "suite tflite: its models are written by ai-edge-litert, which is not installed. "
+        "Run: pip install 'edgert[tflite]'."
+    )
+    with pytest.raises(UserError) as raised:
+        operators.cases_of("tflite", ["published"], "")
+    assert str(raised.value) == said
 
 
 @pytest.mark.parametrize("name", sorted(environments.ENVIRONMENTS))

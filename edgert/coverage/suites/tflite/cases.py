@@ -31,7 +31,7 @@ from edgert.coverage.suites.tflite.file import Model, options
 from edgert.coverage.suites.tflite.put import Put, Tensor, put
 from edgert.coverage.suites.tflite.variant import Kind, Variant
 
-REVISION = 1
+REVISION = 2
 """Of the suite: a change of what is written makes a new one, and a new folder."""
 
 _ROOMS = (

@@ -17,6 +17,7 @@ from edgert.coverage.suites.tflite.variant import (
     fixed,
     given,
 )
+from edgert.coverage.values import Array
 
 _IMAGE = (1, 4, 5, 3)
 _COMPARISONS = {
@@ -49,7 +50,7 @@ def _comparisons() -> Iterator[Variant]:
             yield Variant(
                 operator=operator,
                 name=name,
-                operands=(Operand(array=left), Operand(array=np.asarray(other))),
+                operands=(Operand(array=left), _scalar_constant(np.asarray(other))),
                 formula=function,
                 attributes=(table, {}),
                 kinds=("f32", "i8", "u8", "i32", "i64"),
@@ -65,7 +66,7 @@ def _larger_and_smaller() -> Iterator[Variant]:
             yield Variant(
                 operator=operator,
                 name=name,
-                operands=(data(*_IMAGE), data(*other, salt="right")),
+                operands=(data(*_IMAGE), _scalar_constant(drawn(*other, salt="right"))),
                 formula=function,
                 attributes=("MaximumMinimumOptions", {}),
                 kinds=(*ALL_Q, "i32", "i64"),
@@ -73,6 +74,11 @@ def _larger_and_smaller() -> Iterator[Variant]:
                 steps=0,
                 version={"i8": 2, "i16": 4},
             )
+
+
+def _scalar_constant(array: Array) -> Operand:
+    """Return an operand that is part of the file if it is one number, as in real models."""
+    return Operand(array=array, constant=not array.shape)
 
 
 def _selections() -> Iterator[Variant]:

@@ -127,10 +127,9 @@ def _fields(operator: str, act: str) -> dict[str, Any]:
 
 def _operands(of: _Of, left: tuple[int, ...], right: tuple[int, ...]) -> tuple[Operand, Operand]:
     low = of.low if of.right_low is None else of.right_low
-    return (
-        data(*left, low=of.low, high=of.high),
-        data(*right, low=low, high=of.high, salt="right"),
-    )
+    array = drawn(*right, low=low, high=of.high, salt="right")
+    # Scalars are constants in real models, and some devices take them only so.
+    return data(*left, low=of.low, high=of.high), Operand(array=array, constant=not right)
 
 
 def _two(
