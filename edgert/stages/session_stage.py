@@ -36,7 +36,7 @@ class SessionStage(BatchStage):
         ]
         self._open = [name for name, spec in session.outputs.items() if not spec.is_static]
         self._look = Look(
-            [name for name, _ in self._static if session.outputs[name].dtype.startswith("f")]
+            [name for name, spec in session.outputs.items() if spec.dtype.startswith("f")]
         )
 
     @property
@@ -118,11 +118,17 @@ class SessionStage(BatchStage):
             name: loan.tensor(name, shape) for name, shape in self._static
         }
         for name in self._open:
-            targets[name] = partial(loan.tensor, name)
+            targets[name] = partial(_fit, loan, targets, name)
         return targets
 
     def _book_copies(self) -> None:
         self.context.copied_bytes = self._session.copied_bytes - self._warm_up_bytes
+
+
+def _fit(loan: Loan, targets: dict[str, Array | Fit], name: str, shape: tuple[int, ...]) -> Array:
+    """Return the room for a result, and leave it among the targets: it is looked at afterwards."""
+    array = targets[name] = loan.tensor(name, shape)
+    return array
 
 
 def _fits(shape: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edgert.errors import FrameLostError, PipelineError, UserError
+from edgert.errors import DeviceLostError, FrameLostError, PipelineError, UserError
 from edgert.models.reader import Models
 from edgert.stages.base import PlanContext
 from edgert.stages.harness import opened
@@ -78,6 +78,16 @@ def test_each_frame_is_inferred_in_its_own_shape(device: str, folder: Path) -> N
         assert len(costs) == 3
         assert all(cost["open_s"] > 0 and cost["infer_ms"] > 0 for cost in costs.values())
     assert run.stage.context.copied_bytes == 0
+
+
+@pytest.mark.parametrize("device", ["openvino:CPU", "onnxruntime:CPU"])
+def test_a_device_that_goes_mad_is_found_in_every_shape(device: str, folder: Path) -> None:
+    settings = {"model": "m.onnx", "shape": RANGE, "device": device}
+    with opened(Infer, settings, port(1, 3, 16, 16), context(folder)) as run:
+        for size in (16, 8):
+            x = np.full((1, 3, size, size), np.nan, np.float32)
+            with pytest.raises(DeviceLostError, match="its output 'y' is NaN or infinite through"):
+                run.feed({"tensor": {"x": x}})
 
 
 def test_batches_of_several_shapes_are_refused_by_name(folder: Path) -> None:
