@@ -56,6 +56,8 @@ class Specimen:
             loan.inherit(sample)
             for name, array in sample.tensors.items():
                 loan.tensor(name, array.shape)[...] = array
+            if layout.metadata_bytes:
+                loan.set_metadata(sample.metadata)
             loan.finish()
 
     def keep_outputs(self, loans: Mapping[str, Loan]) -> None:

@@ -36,6 +36,7 @@ TRYING, PASSED, KEPT_BACK = "trying", "passed", "kept back"
 _REST = 4.0
 # How long the one that runs waits for the heir, in times that it took itself.
 _PATIENCE = 4.0
+_LONGER = 10  # times that it took itself: then the heir hangs, though hang_s is less
 _GOES_ON = "The one that runs goes on"
 _ANOTHER = f"{_GOES_ON}; give a model that keeps to the bounds, or other bounds"
 
@@ -103,6 +104,7 @@ class Trial:
         self._next_s = now_s
         self._waits_for: type[ToSupervisor] | None = None  # None: at rest
         self._answer_by_s = math.inf
+        self._limit_s = 0.0
         self._lent_ns = 0
         self._fault = ""
 
@@ -145,7 +147,8 @@ class Trial:
 
     def _on_lent(self, message: Lent) -> None:
         self._lent_ns, self._fault = message.took_ns, message.fault
-        self._answer_by_s = time.monotonic() + self._member.plan.restart.hang_s
+        self._limit_s = max(self._member.plan.restart.hang_s, _LONGER * message.took_ns / 1e9)
+        self._answer_by_s = time.monotonic() + self._limit_s
         self._waits_for = Tried
         if not message.fault:
             self._team.tell(self._heir, TryFrame(self._stage.name, self._frame))
@@ -165,8 +168,7 @@ class Trial:
             self._judge()
             return True
         if now_s >= self._answer_by_s:
-            limit_s = self._member.plan.restart.hang_s
-            fault = f"{self._who()}: it has been at one frame for {limit_s:g} s"
+            fault = f"{self._who()}: it has been at one frame for {self._limit_s:.3g} s"
             raise self.keep_back(RunError(self.place, fault, _GOES_ON))
         if now_s >= self._until_s:
             raise self.keep_back(self._too_late())
