@@ -109,6 +109,7 @@ class Switch:
         try:
             yield from self._open_heirs()
             for name in self._beside:
+                yield from self._wait(self._beside, self._is_open)  # none has died since
                 yield from self._try(name)
             yield from self._replace(self._in_place)
             for name in self._changed_live:
@@ -159,6 +160,7 @@ class Switch:
         yield from self._wait(names, self._is_settled)
 
     def _take_over(self) -> Iterator[bool]:
+        yield from self._wait(self._beside, self._is_open)
         for name in self._beside:
             self._succession.take_over(self._team.members[name])
         yield from self._wait(self._beside, self._is_settled)

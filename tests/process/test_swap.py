@@ -262,6 +262,13 @@ def test_replicas_change_together_or_not_at_all(tmp_path: Path) -> None:
         assert isinstance(answer, Done), answer
         assert {swap["state"] for swap in status(it)["swaps"].values()} == {"passed"}
         assert not {pid(it, name) for name in names} & {*before}
+        file.stage("detector", model=str(triple), swap={"frames": 10_000})
+        it.run.reload()
+        it.until(lambda: status(it)["swaps"]["detector.1"]["state"] == "trying")
+        os.kill(it.run._supervisor.team.heirs["detector.2"].pid, signal.SIGKILL)
+        it.until(lambda: it.run.progress().said)
+        assert "worker 'detector.2'" in it.run.progress().said
+        assert "it had no frame of the run" in it.run.progress().said
         drained(it)
 
 
