@@ -3,7 +3,7 @@
 const PLACES = { device: "supported", partly: "partly", cpu: "cpu", rejected: "refused", unknown: "unknown" };
 const RUNS_WITH_SIGN = 0.02; // of a strip's width: below that a sign would not fit
 
-function percent(share) { return typeof share === "number" ? `${(Math.floor(share * 1000) / 10).toFixed(1)} %` : ""; }
+function percent(share) { return typeof share === "number" ? `${(share * 100).toFixed(1)} %` : ""; }
 function plural(count, what) { return `${count.toLocaleString("en")} ${what}${count === 1 ? "" : "s"}`; }
 function small(error) {
   if (typeof error !== "number") return "";

@@ -21,7 +21,10 @@ from edgert.tensor import DTYPES
 
 
 def make_ready(path: str, shapes: dict[str, list[int]], target: str) -> dict[str, Any]:
-    """Write a copy with ``shapes`` fixed and unique node names; return its path and its graph.
+    """Write a copy, static and with unique node names; return its path and its graph.
+
+    Old files list their weights among the inputs, too, so that a caller may replace them: to a
+    compiler they are no constants then, and it takes minutes for what takes seconds.
 
     A model with weights in files of their own is left where it is: they may be gigabytes.
 
@@ -42,6 +45,7 @@ def make_ready(path: str, shapes: dict[str, list[int]], target: str) -> dict[str
         target = path
     else:
         _name_nodes(model)
+        _settle_weights(model)
         onnx.save(model, target)
     return {"path": target, "graph": msgspec.to_builtins(_placeable(model))}
 
@@ -55,6 +59,14 @@ def read_graph(path: str) -> Graph:
     model = read_model(path, {}).model
     _name_nodes(model)
     return _placeable(model)
+
+
+def _settle_weights(model: Any) -> None:
+    """Leave as inputs only what the caller must give."""
+    weights = {tensor.name for tensor in model.graph.initializer}
+    needed = [value for value in model.graph.input if value.name not in weights]
+    del model.graph.input[:]
+    model.graph.input.extend(needed)
 
 
 def _placeable(model: Any) -> Graph:
