@@ -37,6 +37,7 @@ class Node:
         self._since_ns = time.monotonic_ns()
         self._waited_out_ns = 0
         self._lacks_loan = False
+        stage.context.on_wait = self._note_wait
 
     def begin(self) -> None:
         """Count waiting from now on: until here the others were starting, too."""
@@ -70,6 +71,13 @@ class Node:
             set_aside: Frames with which the stage died twice: not tried again.
         """
         raise NotImplementedError
+
+    def _note_wait(self) -> None:
+        """Show life while the stage waits for somebody outside, its frame in work."""
+        words = self._words
+        words[StageBlock.PROGRESS] = now_ns = time.monotonic_ns()
+        if words[StageBlock.BUSY]:
+            words[StageBlock.BUSY] = now_ns
 
     def _has_loans(self) -> bool:
         """Take loans, and book the time without one as waiting for the output."""

@@ -69,6 +69,16 @@ def test_a_slow_caller_slows_the_pipeline_and_loses_nothing(tmp_path: Path) -> N
     assert frames == list(range(600))
 
 
+def test_a_caller_that_takes_a_long_time_is_no_hang_of_the_sink(tmp_path: Path) -> None:
+    """More lines than a pipe holds wait for it, longer than a worker may be at one frame."""
+    pipeline = load(tmp_path, finding(2000), restart={"hang_s": 0.5})
+    results = pipeline.results()
+    frames = [next(results).frame]
+    threading.Event().wait(1.5)
+    frames += [result.frame for result in results]
+    assert frames == list(range(2000))
+
+
 def test_a_failure_comes_after_the_results_there_were(tmp_path: Path) -> None:
     frames = []
     results = load(tmp_path, finding(raise_at=20), restart=NEVER).results()

@@ -20,7 +20,8 @@ class Sample(NamedTuple):
     """A process at a moment; all of one look have its number.
 
     Attributes:
-        pss_mb: Its memory, and its part of what it shares, with processes of others, too.
+        pss_mb: Its memory, and its part of what it shares; without files, whose parts change with
+            whatever others run of the same libraries.
         own_mb: Its anonymous memory, shared with others or not: only its own doing changes it.
     """
 
@@ -114,14 +115,16 @@ class Watch:
 
 
 def memory_mb(pid: int) -> tuple[float, float]:
-    """Return the proportional memory of a process, and its anonymous memory.
+    """Return the proportional memory of a process without files, and its anonymous memory.
 
     Raises:
         OSError: There is no such process any more.
     """
     text = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii")
     rows = dict(line.split(":", 1) for line in text.splitlines()[1:])
-    if "Pss" not in rows:
+    if "Pss_Shmem" not in rows:
         raise ProcessLookupError(pid)
-    pss, own = (int(rows[key].split()[0]) * 1024 / 1e6 for key in ("Pss", "Anonymous"))
-    return pss, own
+    shared, pss, own = (
+        int(rows[key].split()[0]) * 1024 / 1e6 for key in ("Pss_Shmem", "Pss_Anon", "Anonymous")
+    )
+    return pss + shared, own

@@ -77,7 +77,7 @@ class JsonlSink(Stage):
         super().__init__(options, context)
         self._results = ResultMaker(context)
         self._room = DiskRoom(absolute(options.path).parent, options.min_free_mb, context)
-        self._file = LineFile(STDOUT_FD)
+        self._file = LineFile(STDOUT_FD, self._wait)
         self._written: Mapping[str, int] = {}
 
     def open(self) -> None:
@@ -86,7 +86,9 @@ class JsonlSink(Stage):
             return
         path, context = absolute(self.settings.path), self.context
         rotation = Rotation(path, self.settings.rotate, context.place)
-        file = RotatedFile(path, rotation, context.place, goes_on=context.restarts > 0)
+        file = RotatedFile(
+            path, rotation, context.place, goes_on=context.restarts > 0, on_wait=self._wait
+        )
         self._file, self._written = file, file.last
 
     def process(self, inputs: Inputs, outputs: Outputs) -> None:
@@ -110,6 +112,9 @@ class JsonlSink(Stage):
             self._file.close()
         except OSError as error:
             raise self._failed(error) from error
+
+    def _wait(self) -> None:
+        self.context.on_wait()  # which is not known yet when the file is opened
 
     def _failed(self, error: OSError) -> StageError:
         target = "standard output" if self.settings.prints else f"'{self.settings.path}'"

@@ -6,6 +6,7 @@ import contextlib
 import os
 import select
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -14,6 +15,7 @@ from edgert.stages.sink.rotation import Rotation
 from edgert.stages.sink.target import claim
 
 _LOOKED_AT_BYTES = 1 << 20
+_WAITS_MS = 250
 
 
 class _Line(msgspec.Struct):
@@ -28,10 +30,15 @@ class LineFile:
 
     Args:
         fd: Where lines go.
+        on_wait: Called now and then while whoever reads has to make room.
     """
 
-    def __init__(self, fd: int) -> None:
+    def __init__(self, fd: int, on_wait: Callable[[], None]) -> None:
         self.fd = fd
+        self._on_wait = on_wait
+        self._is_read = not stat.S_ISREG(os.fstat(fd).st_mode)
+        self._room = select.poll()
+        self._room.register(fd, select.POLLOUT)
 
     def write(self, line: bytes) -> None:
         """Write one line.
@@ -48,10 +55,13 @@ class LineFile:
             raise
 
     def _write_some(self, data: bytes) -> int:
+        if self._is_read:  # by somebody who may take a long time: a person, a slow script
+            while not self._room.poll(_WAITS_MS):
+                self._on_wait()
+            data = data[: select.PIPE_BUF]  # what there is room for, now
         try:
             return os.write(self.fd, data)
         except BlockingIOError:  # whoever shares our standard output made it non-blocking
-            select.select([], [self.fd], [])
             return 0
 
     def _take_back(self, written: int) -> None:
@@ -75,13 +85,22 @@ class RotatedFile(LineFile):
         rotation: When a part is finished.
         place: The stage, for errors.
         goes_on: Whether an earlier process of the same run has written to it.
+        on_wait: As that of ``LineFile``: the path may be a pipe's.
 
     Attributes:
         last: Stream -> its last frame among the lines of an earlier process.
     """
 
-    def __init__(self, path: Path, rotation: Rotation, place: str, *, goes_on: bool) -> None:
-        super().__init__(claim(path, place, keep=goes_on or rotation.is_wanted))
+    def __init__(
+        self,
+        path: Path,
+        rotation: Rotation,
+        place: str,
+        *,
+        goes_on: bool,
+        on_wait: Callable[[], None],
+    ) -> None:
+        super().__init__(claim(path, place, keep=goes_on or rotation.is_wanted), on_wait)
         self.last: dict[str, int] = {}
         self._path, self._rotation, self._place = path, rotation, place
         if stat.S_ISREG(os.fstat(self.fd).st_mode):
