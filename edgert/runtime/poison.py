@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from edgert.plan.structs import Plan, StagePlan
 from edgert.runtime.crew import Member
+from edgert.runtime.kept import keep
 from edgert.runtime.wiring import Fds
 from edgert.transport.edge import EdgePlan
 from edgert.transport.ledger import SLOT_HELD, Ledger, StageBlock
@@ -27,8 +28,6 @@ from edgert.transport.slot import frame_of
 log = logging.getLogger("edgert.supervisor")
 
 _DEATHS = 2
-_FILES_AT_MOST = 16
-_BYTES_AT_MOST = 64 << 20
 
 
 class Poison:
@@ -115,7 +114,7 @@ class Poison:
             file
             for held in self._held(stage)
             if (held.stream, held.sequence) == (stream, sequence)
-            and (file := self._keep(f"{stage.name}.{held.port}-{name}-{sequence}.slot", held))
+            and (file := self._keep(f"{stage.name}.{held.port}-{name}-{sequence}", held))
         ]
         log.error(
             "stage '%s': stream '%s': frame %d has ended its process twice: set aside, lost%s",
@@ -125,16 +124,12 @@ class Poison:
 
     def _keep(self, name: str, held: _Held) -> Path | None:
         """Write a slot to a file; a disk that is full costs the file, never the run."""
+        data = held.memory[held.at : held.at + held.nbytes]
         try:
-            folder = state_root() / "poison" / self._plan.name
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            _make_room(folder, held.nbytes)
-            file = folder / name
-            file.write_bytes(held.memory[held.at : held.at + held.nbytes])
+            return keep(state_root() / "poison" / self._plan.name, name, data)
         except (OSError, RuntimeError) as error:  # no home folder is a RuntimeError
             log.warning("frame '%s' could not be kept: %s", name, error)
             return None
-        return file
 
 
 class _Held(NamedTuple):
@@ -152,12 +147,3 @@ def state_root(environment: Mapping[str, str] = os.environ) -> Path:
     """Return the user's folder of state, by the XDG rules."""
     base = Path(environment.get("XDG_STATE_HOME", ""))
     return (base if base.is_absolute() else Path("~/.local/state").expanduser()) / "edgert"
-
-
-def _make_room(folder: Path, nbytes: int) -> None:
-    """Remove the oldest files until one more fits."""
-    files = sorted(folder.glob("*.slot"), key=lambda file: file.stat().st_mtime_ns)
-    sizes = [file.stat().st_size for file in files]
-    while files and (len(files) >= _FILES_AT_MOST or sum(sizes) + nbytes > _BYTES_AT_MOST):
-        files.pop(0).unlink()
-        sizes.pop(0)
