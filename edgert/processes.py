@@ -14,6 +14,7 @@ STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 EXIT_INTERRUPTED = 128 + signal.SIGINT  # as a shell says it
 EXIT_TERMINATED = 128 + signal.SIGTERM
 _libc = ctypes.CDLL(None, use_errno=True)
+_seen: list[int] = []  # what the handler of SIGTERM has noted
 
 
 class TerminatedError(KeyboardInterrupt):
@@ -22,11 +23,23 @@ class TerminatedError(KeyboardInterrupt):
 
 def hear_sigterm() -> None:
     """Raise ``TerminatedError`` in the main thread when SIGTERM comes, so that nothing is left."""
+    _seen.clear()
     signal.signal(signal.SIGTERM, _raise_terminated)
 
 
-def _raise_terminated(_signal: int, _frame: object) -> None:
+def _raise_terminated(number: int, _frame: object) -> None:
+    _seen.append(number)
     raise TerminatedError
+
+
+def raise_what_was_swallowed() -> None:
+    """Raise ``TerminatedError`` again where SIGTERM has come and the process goes on.
+
+    The first one may have been raised inside code that drops whatever is raised in it: a weak
+    reference's callback, a comparison within a look-up in C.
+    """
+    if _seen:
+        raise TerminatedError
 
 
 def hear_of_parents_death(signal_number: int) -> None:

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 
-from edgert.processes import STOP_SIGNALS
+from edgert.processes import STOP_SIGNALS, raise_what_was_swallowed
 
 # `timeout` and `sudo` send a signal to their child and to its group: it gets each of them twice.
 SAME_S = 0.5
@@ -36,14 +36,18 @@ class SignalWatch:
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[SignalWatch]:
-        """Handle the signals inside the ``with``, restore what was there after it."""
+        """Handle the signals inside the ``with``, restore what was there after it.
+
+        The fd comes first: a signal whose handler only notes would be lost without.
+        """
         if threading.current_thread() is not threading.main_thread():
             yield self
             self._close()
             return
-        before = {number: signal.signal(number, _note) for number in _noted()}
         wakeup_before = signal.set_wakeup_fd(self._write_fd, warn_on_full_buffer=False)
+        before = {number: signal.signal(number, _note) for number in _noted()}
         try:
+            raise_what_was_swallowed()
             yield self
         finally:
             signal.set_wakeup_fd(wakeup_before)
