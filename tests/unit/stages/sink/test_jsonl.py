@@ -1,7 +1,6 @@
 import json
 import os
 import resource
-import select
 import signal
 import threading
 import time
@@ -270,15 +269,16 @@ def test_no_half_line_is_left_where_room_ends(tmp_path: Path) -> None:
     assert file.read_bytes() == whole
 
 
-def test_a_pipe_that_is_full_and_non_blocking_is_waited_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@pytest.mark.parametrize("is_blocking", [True, False])
+def test_a_pipe_that_is_full_is_waited_for(*, is_blocking: bool) -> None:
+    """Its reader begins when the sink has said that it waits."""
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     filled = 0
     with suppress(BlockingIOError):
         while True:
             filled += os.write(writer, b"\n" * 4096)
+    os.set_blocking(writer, is_blocking)
     received = bytearray()
 
     def read_all() -> None:
@@ -286,17 +286,15 @@ def test_a_pipe_that_is_full_and_non_blocking_is_waited_for(
             received.extend(chunk)
 
     thread = threading.Thread(target=read_all)
-    wait = select.select
 
-    def wait_and_be_read(*fds: Any) -> Any:
+    def begin_to_read() -> None:
         if not thread.ident:
             thread.start()
-        return wait(*fds)
 
-    monkeypatch.setattr("edgert.stages.sink.linefile.select.select", wait_and_be_read)
     with stdout_is(writer):
         os.close(writer)
         with writing("-") as run:
+            run.stage.context.on_wait = begin_to_read
             run.feed({"detections": found((1, 2, 3, 4))})
     thread.join(10)
     os.close(reader)
