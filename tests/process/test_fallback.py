@@ -41,8 +41,8 @@ BOTH = ["emulated:NPU", "emulated:GPU"]
         ({"die_open": True}, {}, "was ended by SIGSEGV (a native library crashed)"),
         (
             {"hang_open": True},
-            {"open_timeout_s": 0.5},
-            "was killed because it hung (emulated:NPU did not open within 0.5 s)",
+            {"open_timeout_s": 3},  # within which the other device opens on a busy machine
+            "was killed because it hung (emulated:NPU did not open within 3 s)",
         ),
     ],
 )
