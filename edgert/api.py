@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from edgert.errors import PipelineError, UserError
+from edgert.models.describe import ModelReader
 from edgert.pipeline.check import check
 from edgert.pipeline.load import read
 from edgert.plan.build import build_plan
@@ -24,7 +25,6 @@ from edgert.results import Result, decode
 from edgert.runtime.reload import Replan
 from edgert.runtime.run import OnTick, Outcome, Run, RunOptions, run_plan
 from edgert.runtime.summary import Summary
-from edgert.stages.base import ModelReader
 from edgert.stages.registry import Registry
 
 _READ_BYTES = 1 << 16

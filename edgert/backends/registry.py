@@ -144,6 +144,25 @@ def read_signature(path: str, shapes: dict[str, list[int]], format: str) -> dict
     raise refused or ModelError(f"model {path!r}", "no runtime reads it")
 
 
+def read_signatures(
+    path: str,
+    shapes: list[dict[str, list[int]]],
+    format: str,  # noqa: A002
+) -> list[dict[str, Any] | None]:
+    """Return a model's signature in several shapes; None where it does not take them.
+
+    Why it does not, ``read_signature`` tells who asks for them alone.
+    """
+
+    def read(one: dict[str, list[int]]) -> dict[str, Any] | None:
+        try:
+            return read_signature(path, one, format)
+        except ModelError:
+            return None
+
+    return [read(one) for one in shapes]
+
+
 def inspect(path: str, format: str, shapes: dict[str, list[int]]) -> dict[str, Any]:  # noqa: A002
     """Return signature, operators, parameters and MACs; meant for a child process.
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
 import msgspec
 
 from edgert.tensor import TensorSpec
@@ -166,3 +169,15 @@ class ModelDescription(msgspec.Struct, frozen=True):
     lines: LinesHead | None = None
     text: TextHead | None = None
     licence: str = ""
+
+
+class ModelReader(Protocol):
+    """What ``plan`` may ask about a model, without any library of a vendor."""
+
+    def describe(self, model: str, shapes: Mapping[str, Any]) -> ModelDescription:
+        """Return what is known of a name, path or URL, with ``shapes`` fixed."""
+        ...
+
+    def read_ahead(self, model: str, several: Sequence[Mapping[str, Any]]) -> None:
+        """Read several shapes at once, each of which ``describe`` is going to be asked about."""
+        ...

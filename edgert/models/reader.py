@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from edgert.models.signatures import Signatures
 class Models:
     """Describes models by catalog name, path, or URL with its checksum.
 
-    Implements ``stages.base.ModelReader``.
+    Implements ``describe.ModelReader``.
     """
 
     def __init__(
@@ -65,6 +65,17 @@ class Models:
         if key not in self._described:
             self._described[key] = self._describe(self.locate(model, pull=self._pull), fixed)
         return self._described[key]
+
+    def read_ahead(self, model: str, several: Sequence[Mapping[str, Any]]) -> None:
+        """Read a model in several shapes at once, each of which ``describe`` is to be asked about.
+
+        Raises:
+            UserError: There is no such model.
+        """
+        located = self.locate(model, pull=self._pull)
+        known = located.entry.shape if located.entry else {}
+        fixed = [{**known, **checked_shapes(one, located.place)} for one in several]
+        self._signatures.read_ahead(located, fixed)
 
     def forget(self) -> None:
         """Forget what was described: files may have been changed since."""

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
 from edgert import isolate
-from edgert.errors import ModelError
+from edgert.errors import EdgertError, ModelError
 from edgert.models.atomic import write_atomically
 from edgert.models.locate import Located
 from edgert.tensor import TensorSpec
 from edgert.version import __version__
 
 READ = "edgert.backends.registry:read_signature"
+READ_SEVERAL = "edgert.backends.registry:read_signatures"
 TIMEOUT_S = 120.0
 log = logging.getLogger(__name__)
 
@@ -54,6 +55,29 @@ class Signatures:
         found = msgspec.convert(answer, Signature)
         _remember(remembered, found)
         return found
+
+    def read_ahead(self, model: Located, several: Sequence[Shapes]) -> None:
+        """Read a model in several shapes by one child, so that ``read`` finds them remembered.
+
+        What cannot be read so is read when it is asked for, and told then.
+        """
+        files = {self.folder / f"{_key(model, shapes)}.json": shapes for shapes in several}
+        missing = {file: shapes for file, shapes in files.items() if not file.exists()}
+        if len(missing) < 2 or model.path is None:
+            return
+        arguments = {
+            "path": str(model.path),
+            "shapes": list(missing.values()),
+            "format": model.format,
+        }
+        try:
+            answers = isolate.call(READ_SEVERAL, arguments, TIMEOUT_S, model.place, ModelError)
+        except EdgertError as error:
+            log.debug("%s: not read ahead: %s", model.place, error)
+            return
+        for file, answer in zip(missing, answers, strict=True):
+            if answer is not None:
+                _remember(file, msgspec.convert(answer, Signature))
 
 
 def _key(model: Located, shapes: Shapes) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
 from edgert.errors import Fault, PipelineError, UserError
+from edgert.models.describe import ModelReader
 from edgert.pipeline.check import Checked, in_order
 from edgert.pipeline.document import Document
 from edgert.pipeline.graph import cycles, edges, order, streams
@@ -21,7 +22,7 @@ from edgert.plan.rings import RingPlanner
 from edgert.plan.structs import Plan, StagePlan, WorkerPlan
 from edgert.plan.swaps import swap_faults
 from edgert.profiles.apply import NOTHING_KNOWN, Known
-from edgert.stages.base import ModelReader, PlanContext, Stage
+from edgert.stages.base import PlanContext, Stage
 from edgert.stages.registry import BUILT_IN
 from edgert.tensor import PortSpec
 from edgert.transport.ledger import LedgerLayout

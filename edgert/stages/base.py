@@ -14,11 +14,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
 from edgert.errors import FrameLostError
+from edgert.models.describe import ModelReader
 from edgert.stages.context import ATTEMPT as ATTEMPT  # noqa: PLC0414  exported
 from edgert.stages.context import OnAttempt as OnAttempt  # noqa: PLC0414  exported
 from edgert.stages.context import StageContext as StageContext  # noqa: PLC0414  exported
@@ -39,13 +40,6 @@ class StageOptions(BaseModel):
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class ModelReader(Protocol):
-    """What ``plan`` may ask about a model, without any library of a vendor (see ``models/``)."""
-
-    def describe(self, model: str, shapes: Mapping[str, Any]) -> Any:
-        """Return ``edgert.models.describe.ModelDescription`` of a name, path or URL."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,7 +76,11 @@ def range_faults(
         return
     if is_batched:
         yield Fault(place, "batches of frames of several shapes are not supported", MEND)
-    for shapes in combinations(asked)[1:] if model.path else ():
+    if not model.path:
+        return
+    others = combinations(asked)[1:]
+    context.models.read_ahead(model.path, [{**model.shapes, **shapes} for shapes in others])
+    for shapes in others:
         try:
             found = context.models.describe(model.path, {**model.shapes, **shapes})
         except UserError as error:

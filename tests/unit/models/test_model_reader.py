@@ -12,9 +12,9 @@ from edgert.errors import MediaError, ModelError
 from edgert.models import signatures
 from edgert.models.cache import Cache
 from edgert.models.catalog import load_catalog
+from edgert.models.describe import ModelReader
 from edgert.models.pull import add
 from edgert.models.reader import Models, resolve_media
-from edgert.stages.base import ModelReader
 from edgert.tensor import TensorSpec
 from tests.unit.models.serving import Site
 

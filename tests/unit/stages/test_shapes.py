@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from edgert.errors import DeviceLostError, FrameLostError, PipelineError, UserError
+from edgert.models.cache import Cache
 from edgert.models.reader import Models
 from edgert.stages.base import PlanContext
 from edgert.stages.harness import opened
@@ -88,6 +89,31 @@ def test_a_device_that_goes_mad_is_found_in_every_shape(device: str, folder: Pat
             x = np.full((1, 3, size, size), np.nan, np.float32)
             with pytest.raises(DeviceLostError, match="its output 'y' is NaN or infinite through"):
                 run.feed({"tensor": {"x": x}})
+
+
+def test_tflite_takes_several_shapes(tmp_path: Path) -> None:
+    pytest.importorskip("ai_edge_litert", reason="needs the extra 'tflite'")
+    models.of("tflite").doubling(tmp_path / "m.tflite", (1, 3, 8, 8))
+    settings = {"model": "m.tflite", "shape": RANGE, "device": "tflite:CPU"}
+    with opened(Infer, settings, port(1, 3, 16, 16), context(tmp_path)) as run:
+        for size in ((8, 16), (16, 16), (8, 8)):
+            x = np.random.default_rng(1).normal(size=(1, 3, *size)).astype(np.float32)
+            y = run.feed({"tensor": {"x": x}})["outputs"].tensors["y"]
+            np.testing.assert_array_equal(y, 2 * x)
+
+
+def test_shapes_that_are_read_ahead_are_those_that_describe_tells(tmp_path: Path) -> None:
+    models.convolution(tmp_path / "m.onnx", ["n", 3, "h", "w"])
+    reader = Models(tmp_path, cache=Cache(tmp_path / "cache"))
+    shapes = [{"x": [1, 3, 8, 8]}, {"x": [1, 3, 8]}, {"x": [1, 3, 8, 16]}]
+    reader.read_ahead("m.onnx", shapes)
+    remembered = list((tmp_path / "cache" / "signatures").iterdir())
+    assert len(remembered) == 2  # of three dimensions it is not
+    reader.read_ahead("m.onnx", [*shapes, {"x": [2, 3, 8, 8]}])
+    assert len(list((tmp_path / "cache" / "signatures").iterdir())) == 3
+    assert reader.describe("m.onnx", shapes[2]).outputs == {"y": TensorSpec("f32", (1, 512))}
+    with pytest.raises(UserError, match="the shape does not fit the model"):
+        reader.describe("m.onnx", shapes[1])
 
 
 def test_batches_of_several_shapes_are_refused_by_name(folder: Path) -> None:
