@@ -110,7 +110,9 @@ class Pipeline:
     def results(self, options: RunOptions | None = None) -> Iterator[Result]:
         """Run, and yield what every ``sink.jsonl`` with path ``-`` would print.
 
-        A slow caller slows the pipeline down; leaving the loop early drains it.
+        A slow caller slows the pipeline down; leaving the loop early drains it. The run is looked
+        after while the next result is asked for: what happens meanwhile, a worker that dies or the
+        end of ``duration_s``, is dealt with then.
 
         Raises:
             UserError: No sink writes to ``-``.

@@ -240,6 +240,15 @@ def test_a_stop_drains_and_nothing_is_lost(running: Service) -> None:
     assert "camera." not in running.box.run("ls", "/run/edgert/edgert").stdout
 
 
+def test_a_stop_before_it_has_begun_is_no_failure(camera: Service) -> None:
+    camera.stop()
+    camera.box.run("systemctl", "start", "--no-block", camera.unit)
+    camera.wait("has a process", lambda now: now["MainPID"] != "0")
+    camera.stop()
+    now = camera.show()
+    assert (now["ActiveState"], now["Result"]) == ("inactive", "success")
+
+
 def test_what_fails_is_started_again_for_ever(box: Box, camera: Service) -> None:
     service = Service(box, "fails")
     box.run("systemctl", "start", service.unit, check=False)
