@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from edgert.redact import redact
+from edgert.redact import for_terminals
 
 EXIT_DONE = 0
 EXIT_RUN_FAILED = 1
@@ -62,9 +62,9 @@ class Fault:
         head = ": ".join(part for part in (where, self.place) if part)
         said = f"{head}: {self.fault.rstrip('.')}."
         if not self.mend:
-            return redact(said)
+            return for_terminals(said)
         end = "" if self.mend.endswith(("?", "!")) else "."
-        return redact(f"{said} {self.mend[0].upper()}{self.mend[1:].rstrip('.')}{end}")
+        return for_terminals(f"{said} {self.mend[0].upper()}{self.mend[1:].rstrip('.')}{end}")
 
 
 class EdgertError(Exception):

@@ -12,7 +12,7 @@ import time
 from typing import Any, TextIO
 
 from edgert import journal
-from edgert.redact import redact, redact_all
+from edgert.redact import for_terminals, redact, redact_all
 
 LEVELS = ("debug", "info", "warning", "error")
 FORMATS = ("auto", "text", "json", "journal")
@@ -29,7 +29,7 @@ class TextFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return one record, its traceback too, without credentials."""
-        return redact(super().format(record))
+        return for_terminals(super().format(record))
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  logging's own name
         """Return the line without our own name before the logger's."""
@@ -67,7 +67,7 @@ class JournalHandler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Send one record."""
-        text = redact(f"{_short(record.name)}: {self.format(record)}")
+        text = for_terminals(f"{_short(record.name)}: {self.format(record)}")
         fields: dict[str, str | int] = {
             "MESSAGE": text,
             "PRIORITY": journal.priority(record.levelno),

@@ -1,4 +1,4 @@
-"""Takes the credentials out of text before anybody reads it: logs, errors, plans, summaries."""
+"""What no text may have when it leaves: credentials, in data, too; and what steers a terminal."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ _USERINFO = re.compile(r"(?<=://)\S*@")
 _QUERY = re.compile(
     r"(?i)(?<=[?&])([a-z_-]*(?:user|usr|login|pass|pwd|token|secret|auth|key|sig)[a-z_-]*=)[^&#\s'\"<>]*"
 )
+# All of C0 but tab and line feed, DEL, and C1.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def redact(text: str) -> str:
@@ -22,6 +24,14 @@ def redact(text: str) -> str:
     if "://" not in text:
         return text
     return _QUERY.sub(rf"\1{HIDDEN}", _USERINFO.sub(f"{HIDDEN}@", text))
+
+
+def for_terminals(text: str) -> str:
+    """Return a text without credentials and without control characters, line ends and tabs aside.
+
+    Runtimes quote what is in a damaged or hostile model; it must not steer a terminal.
+    """
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", redact(text))
 
 
 def redact_all(value: Any) -> Any:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from edgert import logs
 from edgert.errors import Fault
-from edgert.redact import redact, redact_all
+from edgert.redact import for_terminals, redact, redact_all
 
 SCHEMES = st.sampled_from(["rtsp", "rtsps", "http", "https", "srt"])
 # As a user may write them: anything but blanks, which no URL can have.
@@ -53,6 +53,12 @@ def test_data_is_redacted_to_its_last_corner() -> None:
 def test_faults_have_no_credentials() -> None:
     fault = Fault("stage 'cam', 'rtsp://u:p@h/1'", "is gone: rtsp://u:p@h", "see http://u:p@h")
     assert str(fault) == "stage 'cam', 'rtsp://***@h/1': is gone: rtsp://***@h. See http://***@h."
+
+
+def test_nothing_that_steers_a_terminal_is_left() -> None:
+    fault = Fault("model 'a'", "cannot be read: \x1b]0;owned\x07 \x9b2J\r", "Fetch it again")
+    assert str(fault).startswith(r"model 'a': cannot be read: \x1b]0;owned\x07 \x9b2J\x0d. ")
+    assert for_terminals("a\tb\nü") == "a\tb\nü"
 
 
 @pytest.mark.parametrize("style", ["text", "json"])
