@@ -116,7 +116,7 @@ def test_faults_of_planning_are_told_with_their_place(tmp_path: Path) -> None:
             },
         )
     assert [
-        f"core {n} is not" in str(fault)
+        f"this process may not use {n}" in str(fault)
         for n, fault in zip((4000, 4001), raised.value.faults, strict=True)
     ] == [True, True]
     assert all(fault.file and fault.line for fault in raised.value.faults)
