@@ -11,7 +11,9 @@ import pytest
 
 from edgert.backends.registry import is_installed
 from edgert.runtime import crew
+from edgert.runtime.errands import Restarting
 from edgert.runtime.run import Run, RunOptions
+from edgert.runtime.status import Pace, status_of
 from edgert.transport.ledger import StageBlock
 from tests.process.runs import NEVER, assert_adds_up, load, run, started, write_pipeline
 from tests.process.tensors import inferring
@@ -157,6 +159,35 @@ def test_a_worker_that_was_away_comes_back(tmp_path: Path) -> None:
     assert_adds_up(msgspec.to_builtins(outcome.summary))
     assert outcome.summary.frames["lost"] == 0
     assert rows(tmp_path / "out.txt")[0] == list(range(outcome.summary.frames["read"]))
+
+
+def test_a_worker_that_is_away_is_shown_and_tried_on_request(tmp_path: Path) -> None:
+    stages = {
+        "src": {"kind": "Numbers", "count": 10**6},
+        "one": shared("src.n", replicas=2, bad_worker="one.2", mended=str(tmp_path / "mended")),
+        "out": write(tmp_path, "one.n"),
+    }
+    going = Run(load(tmp_path, stages, restart={"max_restarts": 0}).plan, RunOptions())
+    supervisor = going._supervisor
+    going.start()
+    while supervisor.members["one.2"].state != crew.AWAY:
+        going.step(0.01)
+    shown = status_of(supervisor, Pace(), []).stages
+    assert (shown["one.1"].state, shown["one.1"].why_down) == ("ready", "")
+    assert shown["one.2"].state == "away"
+    assert "was ended by SIGKILL" in shown["one.2"].why_down
+    (tmp_path / "mended").touch()
+    errand = Restarting(supervisor, "one.2")
+    while not (said := errand.step()):
+        going.step(0.01)
+    assert said.startswith("stage 'one.2' runs again")
+    assert status_of(supervisor, Pace(), []).stages["one.2"].why_down == ""
+    going.stop()
+    while going.is_running:
+        going.step(0.01)
+    outcome = going.finish()
+    assert outcome.exit_code == 0, outcome.errors
+    assert outcome.summary.frames["lost"] == 0
 
 
 @pytest.mark.parametrize("kind", ["Shared", "AsyncShared"])
