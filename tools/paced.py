@@ -71,7 +71,8 @@ class Latencies(Stage):
         return {}
 
     def open(self) -> None:
-        """Open the file."""
+        """Open the file, and leave beside it when that was."""
+        Path(f"{self.settings.path}.opened").write_text(f"{time.monotonic()}", encoding="utf-8")
         self._file = Path(self.settings.path).open("w", encoding="utf-8")  # noqa: SIM115  see close()
 
     def process(self, inputs: Inputs, outputs: Outputs) -> None:
