@@ -15,6 +15,7 @@ from edgert.stages.base import AsyncStage
 from edgert.transport.join import Arrival, Join
 from edgert.transport.ledger import StageBlock
 from edgert.transport.permits import Permits
+from edgert.transport.polling import poll_of
 from edgert.transport.slot import Loan, Sample
 from edgert.transport.token import FILTERED, LOST
 
@@ -68,6 +69,7 @@ class AsyncNode(ReadingNode):
         self._capacity = stage.capacity
         self._tickets: deque[Ticket | int] = deque()  # an int is a stream that ends here
         self._wake_fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._wake_poll = poll_of((self._wake_fd,))
 
     def step(self) -> bool:
         """Deliver what is done, then start what can be started."""
@@ -148,10 +150,8 @@ class AsyncNode(ReadingNode):
         return self._permits.fds if self._permits else ()
 
     def _drain_wake_fd(self) -> None:
-        try:
+        if self._wake_poll(0):
             os.eventfd_read(self._wake_fd)
-        except BlockingIOError:
-            return
 
     def _start(self, arrival: Arrival) -> None:
         ticket = self._admit(arrival)

@@ -7,9 +7,8 @@ then poll: where there is work there is no system call in between.
 from __future__ import annotations
 
 import gc
-import select
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from edgert.control.channel import WorkerChannel
 from edgert.control.messages import Change, Deal, Leave, Lend, Lent, LogLevel, Resume, Stop
@@ -18,6 +17,7 @@ from edgert.runtime.async_node import AsyncNode
 from edgert.runtime.lending import Lending
 from edgert.runtime.node import Node
 from edgert.transport.ledger import StageBlock
+from edgert.transport.polling import Poll, poll_of
 
 _POLL_AT_MOST_MS = 1000
 _BUSY_STEPS_AT_MOST = 16  # then control is heard though there is work,
@@ -42,32 +42,32 @@ class Loop:
         self._nodes = list(nodes)
         self._channel = channel
         self._blocks = tuple(blocks)
-        self._polls: dict[tuple[int, ...], Callable[[int], object]] = {}
+        self._polls: dict[tuple[int, ...], Poll] = {}
         self._cpu_start_ns = time.process_time_ns()
         self._cpu_booked_ns = 0
         self._collected_ns = time.monotonic_ns()
+        self._busy_steps = 0
+        self._hear_by_ns = 0
         self.is_leaving = False
 
     def run(self) -> None:
         """Run until every node has finished, or until all are at rest after ``Leave``."""
         nodes = self._nodes
-        self._show_life()
+        self._show_life(time.monotonic_ns())
         for node in nodes:
             node.begin()
-        busy_steps = 0
-        hear_by_ns = 0
         while nodes and not self.is_leaving:
             progressed = False
             for node in nodes:
                 if node.step():
                     progressed = True
-            busy_steps += 1
-            if progressed and busy_steps < _BUSY_STEPS_AT_MOST and time.monotonic_ns() < hear_by_ns:
+            now_ns = time.monotonic_ns()
+            if progressed and self._control_can_wait(now_ns):
                 continue
-            busy_steps = 0
-            hear_by_ns = time.monotonic_ns() + _BUSY_AT_MOST_NS
-            self._housekeep()
-            self._show_life()
+            self._busy_steps = 0
+            self._hear_by_ns = now_ns + _BUSY_AT_MOST_NS
+            self._housekeep(now_ns)
+            self._show_life(now_ns)
             if self._handle_control() or progressed:
                 continue
             if any(node.finished for node in nodes):
@@ -75,14 +75,22 @@ class Loop:
             else:
                 self._wait()
         while not all(node.settle() for node in nodes):
-            self._show_life()
+            self._show_life(time.monotonic_ns())
             time.sleep(_LOOK_AGAIN_S)
         self.book_cpu()
         for block in self._blocks:
             block.words[StageBlock.PROGRESS] = 0  # what comes now, closing, has a limit of its own
 
+    def _control_can_wait(self, now_ns: int) -> bool:
+        """Whether to go on with work at once; else control is heard, of which no poll has told."""
+        self._busy_steps += 1
+        if self._busy_steps < _BUSY_STEPS_AT_MOST and now_ns < self._hear_by_ns:
+            return True
+        self._channel.stir()
+        return False
+
     def _handle_control(self) -> bool:
-        message = self._channel.receive_nowait()
+        message = self._channel.receive_nowait() if self._channel.may_have else None
         if message is None:
             return False
         if isinstance(message, Stop):
@@ -129,8 +137,10 @@ class Loop:
             fds += tuple(waited)
         poll = self._polls.get(fds)
         if poll is None:
-            poll = self._polls[fds] = self._make_poll(fds)
-        poll(self._patience_ms())
+            poll = self._polls[fds] = poll_of({*fds, self._channel.fd})
+        for fd, _ in poll(self._patience_ms()):
+            if fd == self._channel.fd:
+                self._channel.stir()
 
     def _patience_ms(self) -> int:
         """Return how long to wait: until a node has something to do of its own accord."""
@@ -140,21 +150,13 @@ class Loop:
         left_ns = max(0, due_ns - time.monotonic_ns())
         return min(_POLL_AT_MOST_MS, -(-left_ns // 1_000_000))  # upwards: not a moment too soon
 
-    def _make_poll(self, fds: tuple[int, ...]) -> Callable[[int], object]:
-        poller = select.poll()
-        for fd in {*fds, self._channel.fd} - {-1}:
-            poller.register(fd, select.POLLIN)
-        return poller.poll
-
-    def _show_life(self) -> None:
+    def _show_life(self, now_ns: int) -> None:
         """Note that this process goes round: one that does not for long hangs (``watch.py``)."""
-        now_ns = time.monotonic_ns()
         for block in self._blocks:
             block.words[StageBlock.PROGRESS] = now_ns
 
-    def _housekeep(self) -> None:
+    def _housekeep(self, now_ns: int) -> None:
         """Between frames, now and then: collect cycles that exceptions leave, book CPU time."""
-        now_ns = time.monotonic_ns()
         if now_ns - self._cpu_booked_ns > _BOOK_CPU_EVERY_NS:
             self._cpu_booked_ns = now_ns
             self.book_cpu()

@@ -125,7 +125,7 @@ class SourceNode(Node):
         """Wait for a live source's frame, for credits, else for a slot."""
         if self._ending:
             return (self._gate.done_fd, *self._outputs.end_fds())
-        if not self._gate.is_open():
+        if not self._gate.has_room:  # not is_open(): a credit that comes now is in the pipe polled
             return (self._gate.done_fd,)
         if self._watch is not None and not self._watch.feed.is_ready():
             return (self._watch.feed.ready_fd,)

@@ -53,6 +53,11 @@ class FlowGate:
         """How many frames are on their way."""
         return len(self._entries)
 
+    @property
+    def has_room(self) -> bool:
+        """Whether another frame may enter, by what has been accounted for."""
+        return bool(self._free)
+
     def is_open(self) -> bool:
         """Whether another frame may enter; looks at what came back first where it must."""
         if self._free:

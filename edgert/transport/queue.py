@@ -11,6 +11,7 @@ from collections import deque
 from typing import Protocol
 
 from edgert.errors import StageError
+from edgert.transport.polling import poll_of
 from edgert.transport.token import TOKEN, TOKEN_BYTES, Token
 
 _INT = struct.Struct("i")
@@ -48,11 +49,14 @@ class PipeQueue:
     Both ends are non-blocking: the kernel gives each token to exactly one reader, so that a writer
     may take its oldest token back (``drop-oldest``) while the reader reads. Writes of 16 bytes are
     atomic (PIPE_BUF). Credits bound the tokens on their way far below a pipe's 4,096.
+
+    It is used by one thread at a time; processes and threads that share a pipe have one each.
     """
 
     def __init__(self, read_fd: int, write_fd: int) -> None:
         self.read_fd = read_fd
         self.write_fd = write_fd
+        self._poll = poll_of((read_fd,))
 
     def send(self, token: Token) -> None:
         """Put a token at the tail; waits only while the pipe is full."""
@@ -74,7 +78,9 @@ class PipeQueue:
 
     def receive_nowait(self) -> Token | None:
         """Take the token at the head; None where there is none, or the writers are gone."""
-        try:
+        if not self._poll(0):
+            return None
+        try:  # the writer may take it back in between
             packed = os.read(self.read_fd, TOKEN_BYTES)
         except BlockingIOError:
             return None
@@ -85,10 +91,9 @@ class PipeQueue:
 
     def receive_all(self) -> list[Token]:
         """Take every waiting token (up to 256) at once: for queues that nobody takes back from."""
-        try:
-            packed = os.read(self.read_fd, TOKEN_BYTES * 256)
-        except BlockingIOError:
+        if not self._poll(0):
             return []
+        packed = os.read(self.read_fd, TOKEN_BYTES * 256)
         if len(packed) % TOKEN_BYTES:
             _require_nothing(packed)
         return list(TOKEN.iter_unpack(packed))

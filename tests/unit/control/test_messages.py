@@ -32,6 +32,7 @@ from edgert.control.messages import (
     ToWorker,
     Warm,
 )
+from edgert.transport.polling import poll_of
 
 text = st.text(max_size=20)
 faults = st.builds(SaidFault, text, text, text)
@@ -112,6 +113,41 @@ def test_messages_of_other_threads_leave_with_the_owners_next_call(ends: Ends) -
     worker.receive_nowait()
     said = {receive(supervisor).message for _ in threads}
     assert said == {str(n) for n in range(8)}
+
+
+def test_a_worker_that_polls_misses_no_message(ends: Ends) -> None:
+    """Between frames it looks only when the fd was readable: each message must make it so."""
+    supervisor, worker = ends
+    worker.send(Finished("one"))
+    assert receive(supervisor) == Finished("one")  # now it knows the worker
+    poll = poll_of((worker.fd,))
+    levels = [LogLevel(f"level {n}") for n in range(50)]
+    heard: list[Any] = []
+    for n, level in enumerate(levels):
+        if n % 3 == 0:
+            worker.send(Log("one", "x", 30, "whatever is sent may hide that there is something"))
+        supervisor.send("one", level)
+        if n % 5 == 0:
+            supervisor.send("one", Start())
+        while level not in heard:
+            message = worker.receive_nowait() if worker.may_have else None
+            if message is not None:
+                heard.append(message)
+            elif poll(10_000):
+                worker.stir()
+            else:
+                raise AssertionError(f"{level} was not heard")
+    assert [message for message in heard if isinstance(message, LogLevel)] == levels
+
+
+def test_what_other_threads_say_is_something_to_do(ends: Ends) -> None:
+    _, worker = ends
+    while worker.may_have:
+        worker.receive_nowait()
+    thread = threading.Thread(target=worker.send, args=(Log("one", "x", 30, "hear"),))
+    thread.start()
+    thread.join()
+    assert worker.may_have
 
 
 def test_last_words_leave_with_close(tmp_path: Path) -> None:

@@ -59,15 +59,15 @@ def test_a_full_pipe_makes_the_writer_wait() -> None:
 def test_each_token_goes_to_one_of_two_readers() -> None:
     """A reader, and a writer that takes back: nobody sees half a token, or one that is gone."""
     fds = make_pipe()
-    queue = PipeQueue(*fds)
+    queue, readers_queue = PipeQueue(*fds), PipeQueue(*fds)  # each thread has its own
     count = 20_000
     received: list[int] = []
     taken_back: list[int] = []
     over = threading.Event()
 
     def read() -> None:
-        while not over.is_set() or queue.waiting():
-            token = queue.receive_nowait()
+        while not over.is_set() or readers_queue.waiting():
+            token = readers_queue.receive_nowait()
             if token is not None:
                 received.append(token[0])
 
