@@ -143,7 +143,7 @@ def _pipeline(asked: Asked, fps: float, folder: Path) -> dict[str, Any]:
     # Cameras are not in step: each begins a share of an interval later than the one before.
     cameras = {
         f"camera{n}": {
-            "kind": "edgert.bench.paced:Paced",
+            "kind": "edgert.bench.paced:Camera",
             "fps": fps,
             "seconds": asked.seconds,
             "shape": list(SHAPE),

@@ -1,9 +1,10 @@
-"""Stages for benchmarks of what lies between them: a camera that only keeps time, and a drain."""
+"""Stages for benchmarks of what lies between them: frames by the clock, and who takes them."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import ClassVar
 
 from pydantic import Field
@@ -15,16 +16,15 @@ from edgert.tensor import FrameHeader, PortSpec, TensorSpec
 class PacedOptions(StageOptions):
     """Options of ``Paced``."""
 
-    fps: float = Field(gt=0, description="Frames a second.")
-    seconds: float = Field(gt=0, description="How long.")
-    shape: tuple[int, ...] = Field(description="Shape of its tensor of f32.")
+    fps: float = Field(0.0, ge=0, description="Frames a second; 0 for as many as are taken.")
+    seconds: float = Field(0.0, ge=0, description="How long; 0 for until the run is ended.")
+    shape: tuple[int, ...] = Field((2, 3), description="Shape of its tensor of f32.")
     offset: float = Field(0.0, ge=0, le=1, description="Share of an interval that it begins late.")
 
 
 class Paced(Source):
-    """A live camera whose frames are tensors that nobody fills: it costs next to nothing."""
+    """Tensors of zeros by the clock, at next to no cost; those that are not taken yet wait."""
 
-    is_live = True
     outputs: ClassVar[Mapping[str, str]] = {"tensor": "tensors"}
     options: ClassVar[type[StageOptions]] = PacedOptions
     settings: PacedOptions
@@ -35,7 +35,8 @@ class Paced(Source):
     ) -> dict[str, PortSpec]:
         """Say what the tensor is like, and how fast frames come."""
         tensors = {"x": TensorSpec("f32", options.shape)}
-        return {"tensor": PortSpec("tensors", tensors, attributes={"fps": options.fps})}
+        attributes = {"fps": options.fps} if options.fps else {}
+        return {"tensor": PortSpec("tensors", tensors, attributes=attributes)}
 
     def open(self) -> None:
         """Begin the clock with the first frame."""
@@ -45,18 +46,26 @@ class Paced(Source):
     def grab(self) -> FrameHeader | None:
         """Wait for the next frame's time, which does not shift when a wake-up is late."""
         settings = self.settings
-        if self._number >= settings.fps * settings.seconds:
-            return None
+        now_s = time.monotonic()
+        interval_s = 1 / settings.fps if settings.fps else 0.0
         if not self._began_s:
-            self._began_s = time.monotonic() + settings.offset / settings.fps
-        due_s = self._began_s + self._number / settings.fps
-        time.sleep(max(0.0, due_s - time.monotonic()))
+            self._began_s = now_s + settings.offset * interval_s
+        due_s = self._began_s + self._number * interval_s if interval_s else now_s
+        if settings.seconds and due_s - self._began_s > settings.seconds - interval_s / 2:
+            return None
+        time.sleep(max(0.0, due_s - now_s))
         self._number += 1
-        return FrameHeader(captured_ns=time.monotonic_ns(), width=1, height=1)
+        return FrameHeader(captured_ns=round(due_s * 1e9), width=1, height=1)
 
     def write(self, outputs: Outputs) -> None:
-        """Let the tensor be as it is."""
+        """Let the tensor be as it is: zeros, as memory begins."""
         outputs["tensor"].tensor("x", self.settings.shape)
+
+
+class Camera(Paced):
+    """The same as a live source: frames that are not taken are dropped."""
+
+    is_live = True
 
 
 class Drain(Stage):
@@ -66,3 +75,30 @@ class Drain(Stage):
 
     def process(self, inputs: Inputs, outputs: Outputs) -> None:
         """Do nothing."""
+
+
+class LatenciesOptions(StageOptions):
+    """Options of ``Latencies``."""
+
+    path: str = Field(description="File that gets a latency in milliseconds a line.")
+
+
+class Latencies(Stage):
+    """Writes how old each frame is when it arrives."""
+
+    inputs: ClassVar[Mapping[str, str]] = {"any": "*"}
+    options: ClassVar[type[StageOptions]] = LatenciesOptions
+    settings: LatenciesOptions
+
+    def open(self) -> None:
+        """Open the file."""
+        self._file = Path(self.settings.path).open("w", encoding="utf-8")  # noqa: SIM115  see close()
+
+    def process(self, inputs: Inputs, outputs: Outputs) -> None:
+        """Write one line."""
+        age_ns = time.monotonic_ns() - inputs["any"].header.captured_ns
+        self._file.write(f"{age_ns / 1e6:.3f}\n")
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
 from pydantic import Field
 
-from edgert.stages.base import Inputs, Outputs, PlanContext, Ports, Source, Stage, StageOptions
+from edgert.stages.base import Inputs, Outputs, PlanContext, Ports, Stage, StageOptions
 from edgert.tensor import FrameHeader, PortSpec, TensorSpec
 from tests import models
+from tests.process.kinds import Numbers, NumbersOptions, lines_of
 
 KINDS = "tests.process.tensors:"
 
 
-class FramesOptions(StageOptions):
-    count: int = Field(100, description="How many.")
+class FramesOptions(NumbersOptions):
     every_ms: float = Field(0, description="How long after the last one each comes.")
 
 
-class Frames(Source):
+class Frames(Numbers):
     """x f32 [2, 3], full of the frame's number."""
 
     outputs: ClassVar[Mapping[str, str]] = {"tensor": "tensors"}
@@ -36,18 +35,16 @@ class Frames(Source):
         return {"tensor": PortSpec("tensors", {"x": TensorSpec("f32", (2, 3))})}
 
     def open(self) -> None:
-        self.next = 0
+        super().open()
         self.clock = threading.Event()
 
     def grab(self) -> FrameHeader | None:
-        if self.next >= self.settings.count:
-            return None
-        self.clock.wait(self.settings.every_ms / 1e3)
-        self.next += 1
-        return FrameHeader(captured_ns=time.monotonic_ns(), width=1, height=1)
+        if self.next < self.settings.count:
+            self.clock.wait(self.settings.every_ms / 1e3)
+        return super().grab()
 
     def write(self, outputs: Outputs) -> None:
-        outputs["tensor"].tensor("x")[:] = self.next - 1
+        outputs["tensor"].tensor("x")[:] = self.current
 
 
 class LiveFrames(Frames):
@@ -102,8 +99,7 @@ class WriteFirst(Stage):
         return {}
 
     def open(self) -> None:
-        mode = "a" if self.context.restarts else "w"
-        self.file = Path(self.settings.path).open(mode, buffering=1)  # noqa: SIM115  close() closes it
+        self.file = lines_of(self)
 
     def process(self, inputs: Inputs, outputs: Outputs) -> None:
         sample = inputs["tensor"]
