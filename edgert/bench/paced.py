@@ -80,24 +80,26 @@ class Drain(Stage):
 class LatenciesOptions(StageOptions):
     """Options of ``Latencies``."""
 
-    path: str = Field(description="File that gets a latency in milliseconds a line.")
+    path: str = Field(description="File that gets a latency (ms) and a time (s) a line.")
 
 
 class Latencies(Stage):
-    """Writes how old each frame is when it arrives."""
+    """Writes how old each frame is when it arrives, and when that is."""
 
     inputs: ClassVar[Mapping[str, str]] = {"any": "*"}
     options: ClassVar[type[StageOptions]] = LatenciesOptions
     settings: LatenciesOptions
 
     def open(self) -> None:
-        """Open the file."""
+        """Open the file, and leave beside it when that was."""
+        Path(f"{self.settings.path}.opened").write_text(f"{time.monotonic()}", encoding="utf-8")
         self._file = Path(self.settings.path).open("w", encoding="utf-8")  # noqa: SIM115  see close()
 
     def process(self, inputs: Inputs, outputs: Outputs) -> None:
         """Write one line."""
-        age_ns = time.monotonic_ns() - inputs["any"].header.captured_ns
-        self._file.write(f"{age_ns / 1e6:.3f}\n")
+        now_ns = time.monotonic_ns()
+        age_ns = now_ns - inputs["any"].header.captured_ns
+        self._file.write(f"{age_ns / 1e6:.3f} {now_ns / 1e9:.4f}\n")
 
     def close(self) -> None:
         """Close the file."""
