@@ -181,6 +181,6 @@ def test_ended_by_sigterm_it_leaves_nothing(
         wait_for(lambda: any("ert:" in name for name in descendants(process.pid).values()), "a run")
         started = descendants(process.pid)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(60) == 130
+        assert process.wait(60) == 143
     wait_for(lambda: all(map(is_gone, started)), "the end of every process")
     assert not list(tmp_path.glob("edgert-bench-*"))
