@@ -13,7 +13,8 @@ from tools.soaking.harm import Harm
 from tools.soaking.run import Run
 from tools.soaking.watch import Watch
 
-JUDGED_AFTER_S = 600.0  # a shorter time does not tell a trend of a megabyte an hour, or of fds
+# A shorter time tells no trend of a megabyte an hour: what new processes take is more than that.
+JUDGED_AFTER_S = 1500.0
 MORE_FDS = 4  # a camera over UDP has three sockets and a pipe, and none while it is away
 
 
