@@ -19,7 +19,7 @@ from edgert.runtime.node import Node
 from edgert.transport.ledger import StageBlock
 from edgert.transport.polling import Poll, poll_of
 
-_POLL_AT_MOST_MS = 1000
+_POLL_AT_MOST_MS = 1000  # then it shows that it lives (``watch.py``)
 _BUSY_STEPS_AT_MOST = 16  # then control is heard though there is work,
 _BUSY_AT_MOST_NS = 100_000_000  # or sooner, where a step waits for a camera
 _LOOK_AGAIN_S = 0.001  # at an inference that is still under way when the process is to leave

@@ -17,6 +17,7 @@ from edgert.transport.ledger import Ledger, StageBlock
 STACK_SIGNAL = signal.SIGUSR2
 STACK_WITHIN_S = 0.3
 _OWN_HISTORY = 10
+_SILENT_AT_MOST_S = 2.0  # with nothing to do: twice as long as the loop may wait (``loop.py``)
 _STACK_BYTES_AT_MOST = 1 << 16
 
 
@@ -31,7 +32,7 @@ def why_hung(worker: WorkerPlan, ledger: Ledger, now_ns: int) -> str:
         if block.words[StageBlock.PROGRESS] and begun_ns and now_ns - begun_ns > limit_s * 1e9:
             return f"stage '{name}' has been at one frame for {(now_ns - begun_ns) / 1e9:.1f} s"
     seen_ns = max(int(block.words[StageBlock.PROGRESS]) for block in blocks.values())
-    if seen_ns and now_ns - seen_ns > limit_s * 1e9:
+    if seen_ns and now_ns - seen_ns > max(limit_s, _SILENT_AT_MOST_S) * 1e9:
         return f"it has given no sign of life for {(now_ns - seen_ns) / 1e9:.1f} s"
     return ""
 

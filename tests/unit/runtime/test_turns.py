@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from edgert.plan.restart import RestartPolicy
 from edgert.plan.structs import StagePlan, Turns, WorkerPlan
 from edgert.runtime.turns import TurnKeeper, create_turns, permits_for
 from edgert.runtime.watch import why_hung
@@ -140,6 +141,15 @@ def test_who_waits_for_its_turn_does_not_hang() -> None:
         a_worker, b_worker = (WorkerPlan(name, (planned(name),), (0,), "") for name in "ab")
         assert "has been at one frame for 60.0 s" in why_hung(a_worker, made.ledger, 60 * 10**9)
         assert not why_hung(b_worker, made.ledger, 60 * 10**9)
+
+
+def test_who_has_nothing_to_do_may_be_silent_for_longer_than_a_frame_may_take() -> None:
+    with room({NPU: 1}, a="normal") as made:
+        policy = RestartPolicy(hang_s=0.4)
+        worker = WorkerPlan("a", (planned("a"),), (0,), "", restart=policy)
+        made.ledger.stage("a").words[StageBlock.PROGRESS] = 60 * 10**9
+        assert not why_hung(worker, made.ledger, 61 * 10**9)
+        assert "no sign of life for 2.5 s" in why_hung(worker, made.ledger, int(62.5e9))
 
 
 @settings(max_examples=100, deadline=None)
