@@ -45,7 +45,7 @@ class Change(msgspec.Struct, tag="change", frozen=True):
 
 
 class FramePlace(msgspec.Struct, frozen=True):
-    """Where a frame is kept aside (``runtime/specimen.py``).
+    """Where a frame is kept aside (``runtime/trials/specimen.py``).
 
     Attributes:
         file: The supervisor's fd, by way of /proc.

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from edgert.control.channel import WorkerChannel
 from edgert.control.messages import Change, Deal, Leave, Lend, Lent, LogLevel, Resume, Stop
 from edgert.logs import set_level
-from edgert.runtime.async_node import AsyncNode
-from edgert.runtime.lending import Lending
-from edgert.runtime.node import Node
+from edgert.runtime.nodes.async_node import AsyncNode
+from edgert.runtime.nodes.lending import Lending
+from edgert.runtime.nodes.node import Node
 from edgert.transport.ledger import StageBlock
 from edgert.transport.polling import Poll, poll_of
 

@@ -15,7 +15,7 @@ from edgert.runtime.crew import Member
 from edgert.runtime.sources import live_sources
 from edgert.runtime.summary import Percentiles, percentiles
 from edgert.runtime.supervisor import Supervisor
-from edgert.runtime.trial import SwapStatus
+from edgert.runtime.trials.trial import SwapStatus
 from edgert.transport.ledger import EdgeBlock, Ledger, StageBlock
 
 _SAMPLE_EVERY_S = 1.0

@@ -22,7 +22,7 @@ from edgert.plan.swaps import may_be_open_twice
 from edgert.runtime import crew
 from edgert.runtime.crew import Member
 from edgert.runtime.team import Team
-from edgert.runtime.trial import Trial
+from edgert.runtime.trials.trial import Trial
 from edgert.stages.registry import Registry
 
 log = logging.getLogger("edgert.supervisor")

@@ -1,6 +1,6 @@
 """From the plan that runs to another of the same graph: as a whole, or not at all.
 
-    heirs open beside their predecessors -> those with `swap` are tried (trial.py)
+    heirs open beside their predecessors -> those with `swap` are tried (trials/trial.py)
       -> what cannot be open twice leaves and comes back
       -> heirs take over, and stages take other options over while they run
 
@@ -22,8 +22,8 @@ from edgert.runtime import crew
 from edgert.runtime.reload import can_change_live
 from edgert.runtime.succession import can_be_opened_twice
 from edgert.runtime.supervisor import Supervisor
-from edgert.runtime.trial import Trial
-from edgert.runtime.trial_orders import bounds_of_stage, trials_of
+from edgert.runtime.trials.trial import Trial
+from edgert.runtime.trials.trial_orders import bounds_of_stage, trials_of
 from edgert.stages.registry import Registry
 from edgert.stages.swap_options import SwapOptions
 

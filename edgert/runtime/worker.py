@@ -46,17 +46,17 @@ from edgert.logs import set_level
 from edgert.plan.opening import Before, make_stage, open_stage
 from edgert.plan.structs import StagePlan, WorkerOrder
 from edgert.processes import give_memory_back
-from edgert.runtime.async_node import AsyncNode
-from edgert.runtime.batch_node import BatchNode
-from edgert.runtime.candidate import Candidate
-from edgert.runtime.company import company_of
-from edgert.runtime.feed_watch import FeedWatch
 from edgert.runtime.last_words import said, says_all
 from edgert.runtime.loop import Loop
-from edgert.runtime.node import Node
-from edgert.runtime.outputs import Outputs
-from edgert.runtime.source_node import SourceNode
-from edgert.runtime.sync_node import SyncNode
+from edgert.runtime.nodes.async_node import AsyncNode
+from edgert.runtime.nodes.batch_node import BatchNode
+from edgert.runtime.nodes.company import company_of
+from edgert.runtime.nodes.feed_watch import FeedWatch
+from edgert.runtime.nodes.node import Node
+from edgert.runtime.nodes.outputs import Outputs
+from edgert.runtime.nodes.source_node import SourceNode
+from edgert.runtime.nodes.sync_node import SyncNode
+from edgert.runtime.trials.candidate import Candidate
 from edgert.runtime.turns import permits_for
 from edgert.runtime.watch import STACK_SIGNAL
 from edgert.runtime.wiring import Wiring

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from edgert.results.likeness import Likeness
-from edgert.runtime.agreement import OutputAgreement
+from edgert.runtime.trials.agreement import OutputAgreement
 from edgert.stages.harness import PrivateSlot
 from edgert.tensor import FrameHeader, PortSpec, Quantisation, TensorSpec
 from edgert.transport.address import Array

@@ -10,8 +10,8 @@ from typing import ClassVar
 import pytest
 
 from edgert.errors import FrameLostError, RunError
-from edgert.runtime.batch_node import BatchNode
-from edgert.runtime.outputs import Outputs
+from edgert.runtime.nodes.batch_node import BatchNode
+from edgert.runtime.nodes.outputs import Outputs
 from edgert.stages.base import Batching, BatchStage, Done, Inputs, StageContext, StageOptions
 from edgert.stages.base import Outputs as StageOutputs
 from edgert.tensor import FrameHeader, PortSpec, TensorSpec

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from edgert.control.messages import FramePlace, Lend, Lent
-from edgert.runtime.lending import Lending
-from edgert.runtime.specimen import Specimen, create_specimen
+from edgert.runtime.nodes.lending import Lending
+from edgert.runtime.trials.specimen import Specimen, create_specimen
 from edgert.stages.base import StageContext
 from edgert.stages.harness import PrivateSlot
 from edgert.tensor import FrameHeader, PortSpec, TensorSpec

@@ -9,9 +9,9 @@ from typing import ClassVar
 import pytest
 
 from edgert.errors import FrameFiltered, FrameLostError
-from edgert.runtime.outputs import Outputs
-from edgert.runtime.source_node import SourceNode
-from edgert.runtime.sync_node import SyncNode
+from edgert.runtime.nodes.outputs import Outputs
+from edgert.runtime.nodes.source_node import SourceNode
+from edgert.runtime.nodes.sync_node import SyncNode
 from edgert.stages.base import Inputs, Source, Stage, StageContext, StageOptions
 from edgert.stages.base import Outputs as StageOutputs
 from edgert.tensor import FrameHeader, PortSpec, TensorSpec

@@ -6,7 +6,7 @@ import msgspec
 
 from edgert.plan.structs import Plan, StagePlan, TrialOrder, WorkerPlan
 from edgert.plan.swaps import bounds_of
-from edgert.runtime.agreement import port_of_detections
+from edgert.runtime.trials.agreement import port_of_detections
 from edgert.stages.registry import Registry
 from edgert.stages.swap_options import SwapOptions
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 
 from edgert.errors import FrameFiltered, FrameLostError
-from edgert.runtime.node import WAIT_IN, ReadingNode
+from edgert.runtime.nodes.node import WAIT_IN, ReadingNode
 from edgert.stages.base import Inputs
 from edgert.transport.join import Arrival
 from edgert.transport.ledger import StageBlock

@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping, Sequence, Set
 
 from edgert.errors import DeviceLostError, EdgertError, FrameLostError, StageError
-from edgert.runtime.outputs import Outputs
+from edgert.runtime.nodes.outputs import Outputs
 from edgert.stages.base import Stage
 from edgert.transport.join import Arrival, Join, Reader
 from edgert.transport.ledger import StageBlock

@@ -27,8 +27,8 @@ from edgert.control.messages import (
 from edgert.errors import EdgertError, ModelError, RunError
 from edgert.plan.structs import StagePlan, TrialOrder
 from edgert.runtime.crew import Member
-from edgert.runtime.specimen import create_specimen
 from edgert.runtime.team import Team
+from edgert.runtime.trials.specimen import create_specimen
 from edgert.stages.swap_options import SwapOptions
 
 TRYING, PASSED, KEPT_BACK = "trying", "passed", "kept back"

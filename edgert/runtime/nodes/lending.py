@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from edgert.control.messages import Lend, Lent
-from edgert.runtime.specimen import Specimen
+from edgert.runtime.trials.specimen import Specimen
 from edgert.stages.base import StageContext
 from edgert.transport.slot import Loan, Sample
 

@@ -8,9 +8,9 @@ from collections import deque
 from collections.abc import Sequence
 
 from edgert.errors import FrameFiltered, FrameLostError
-from edgert.runtime.lending import Lending
-from edgert.runtime.node import WAIT_IN, ReadingNode
-from edgert.runtime.outputs import Outputs
+from edgert.runtime.nodes.lending import Lending
+from edgert.runtime.nodes.node import WAIT_IN, ReadingNode
+from edgert.runtime.nodes.outputs import Outputs
 from edgert.stages.base import AsyncStage
 from edgert.transport.join import Arrival, Join
 from edgert.transport.ledger import StageBlock

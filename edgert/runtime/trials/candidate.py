@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from edgert.control.messages import Compared, FramePlace, Tried, TryFrame
 from edgert.plan.structs import TrialOrder, WorkerOrder
-from edgert.runtime.agreement import Agreement, BoxAgreement, OutputAgreement
-from edgert.runtime.specimen import Specimen
+from edgert.runtime.trials.agreement import Agreement, BoxAgreement, OutputAgreement
+from edgert.runtime.trials.specimen import Specimen
 from edgert.stages.base import AsyncStage, Stage
 from edgert.stages.harness import PrivateSlot
 from edgert.transport.slot import Sample

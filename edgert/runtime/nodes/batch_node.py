@@ -17,10 +17,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from edgert.errors import EdgertError, FrameFiltered, FrameLostError
-from edgert.runtime.async_node import AsyncNode, Ticket
-from edgert.runtime.company import Company
-from edgert.runtime.node import WAIT_BATCH, WAIT_IN
-from edgert.runtime.outputs import Outputs
+from edgert.runtime.nodes.async_node import AsyncNode, Ticket
+from edgert.runtime.nodes.company import Company
+from edgert.runtime.nodes.node import WAIT_BATCH, WAIT_IN
+from edgert.runtime.nodes.outputs import Outputs
 from edgert.stages.base import Batching, BatchStage
 from edgert.transport.join import Arrival, Join
 from edgert.transport.ledger import StageBlock

@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence, Set
 
 from edgert.errors import EdgertError, FrameLostError, SourceError, StageError, UserError
-from edgert.runtime.feed_watch import FeedWatch
-from edgert.runtime.node import WAIT_IN, Node
-from edgert.runtime.outputs import Outputs
+from edgert.runtime.nodes.feed_watch import FeedWatch
+from edgert.runtime.nodes.node import WAIT_IN, Node
+from edgert.runtime.nodes.outputs import Outputs
 from edgert.stages.base import Source
 from edgert.tensor import FrameHeader
 from edgert.transport.gate import FlowGate

@@ -1,0 +1,1 @@
+"""What drives a stage inside its worker: tokens and slots around the stage's ``process``."""

@@ -1,0 +1,1 @@
+"""A new model beside the one that runs, on the same frames, until it is known to be as good."""
