@@ -8,6 +8,7 @@ import importlib.util
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -108,8 +109,14 @@ def candidates(device: str, format: str) -> tuple[str, ...]:  # noqa: A002  the 
     """
     name, _ = parse_device(device)
     if name is not None:
-        return (name,)
+        return (name,) if reads(name, format) else ()
     return tuple(reader for reader in READERS.get(format, ()) if is_installed(reader))
+
+
+def reads(runtime: str, format: str) -> bool:  # noqa: A002  the models' word
+    """Return whether a runtime reads a format; true where nothing is known of either."""
+    is_known = format in READERS and runtime in chain(*READERS.values())
+    return not is_known or runtime in READERS[format]
 
 
 def scope_of(key: str) -> tuple[str, str] | None:

@@ -36,6 +36,7 @@ from edgert.stages.batch_plan import (
 from edgert.stages.infer_check import (
     byte_inputs,
     device_faults,
+    format_faults,
     input_faults,
     option_faults,
     output_faults,
@@ -84,6 +85,7 @@ class Infer(SessionStage):
         batch = plan_batches(options.batch, context)
         faults = [
             *device_faults(options.devices, context.place),
+            *format_faults(options.devices, model.format, context.place),
             *option_faults(options.options, options.devices, model.format, context.place),
             *input_faults(model, one_item(inputs["tensor"]), context.place),
             *output_faults(model, options.max_output, context.place),
@@ -185,7 +187,12 @@ class Infer(SessionStage):
             _, device = parse_device(text)
             runtimes = candidates(text, format)
             if not runtimes:
-                refused[text] = f"no runtime that reads {format} is installed"
+                named, _ = parse_device(text)
+                refused[text] = (
+                    f"{named} reads no {format} model"
+                    if named
+                    else f"no runtime that reads {format} is installed"
+                )
             for runtime in runtimes:
                 yield runtime, device
 

@@ -10,7 +10,7 @@ import msgspec
 from edgert.backends import option_schemas
 from edgert.backends.base import ByteInput, Session
 from edgert.backends.byte_input import CONVERTIBLE
-from edgert.backends.registry import parse_device, scope_of
+from edgert.backends.registry import READERS, parse_device, reads, scope_of
 from edgert.errors import Fault, ModelError, UserError
 from edgert.models.describe import ModelDescription
 from edgert.tensor import PortSpec, TensorSpec
@@ -34,6 +34,18 @@ def device_faults(devices: Sequence[str], place: str) -> list[Fault]:
                 for fault in error.faults
             ]
     return faults
+
+
+def format_faults(devices: Sequence[str], format: str, place: str) -> list[Fault]:  # noqa: A002
+    """Find devices whose runtimes, all of them, do not read a model; one that does is enough."""
+    if device_faults(devices, place):
+        return []
+    named = [parse_device(text)[0] for text in devices]
+    if any(name is None or reads(name, format) for name in named):
+        return []
+    mend = f"Name a device of {' or '.join(READERS[format])}, which do"
+    given = ", ".join(dict.fromkeys(filter(None, named)))
+    return [Fault(f"{place}, device", f"{given} reads no {format} model", mend)]
 
 
 def option_faults(

@@ -13,7 +13,7 @@ from edgert.models.reader import Models
 from edgert.stages.base import PlanContext
 from edgert.stages.harness import opened
 from edgert.stages.infer import Infer
-from edgert.stages.infer_check import refuse_other_inputs
+from edgert.stages.infer_check import option_faults, refuse_other_inputs
 from edgert.stages.infer_options import InferOptions
 from edgert.tensor import FrameHeader, PortSpec, TensorSpec
 from tests import models
@@ -168,13 +168,22 @@ def test_no_device_at_all_is_fatal_and_says_what_would_do(folder: Path) -> None:
     assert str(caught.value).endswith(" Name one that is here: `edgert devices` shows them.")
 
 
-def test_a_runtime_that_does_not_read_the_format_is_refused_in_its_words(folder: Path) -> None:
+def test_a_runtime_that_does_not_read_the_format_is_not_tried(folder: Path) -> None:
     openvino = pytest.importorskip("openvino")
     openvino.save_model(openvino.Core().read_model(folder / "doubling.onnx"), folder / "m.xml")
     with running(folder, model="m.xml", device=["onnxruntime:CPU", "CPU"]) as run:
         device = run.stage.context.report["device"]
     assert device["actual"] == "openvino:CPU"
-    assert "ONNX Runtime cannot read it" in device["refused"]["onnxruntime:CPU"]
+    assert device["refused"] == {"onnxruntime:CPU": "onnxruntime reads no openvino-ir model"}
+
+
+def test_no_device_whose_runtime_reads_the_format_is_a_fault_of_the_file(folder: Path) -> None:
+    with pytest.raises(PipelineError) as caught:
+        planned(folder, device=["tflite:CPU", "tflite:XNNPACK"])
+    assert str(caught.value) == (
+        "stage 'detector', device: tflite reads no onnx model. "
+        "Name a device of openvino or onnxruntime, which do."
+    )
 
 
 def test_each_device_gets_its_own_options(folder: Path) -> None:
@@ -394,12 +403,6 @@ NPU = "stage 'detector', device 'emulated:NPU'"
         ),
         # Another option of the device's may be what this one needs.
         (["CPU", "emulated:NPU"], {"state": "here", "emulated": {"faults": {"once": True}}}, []),
-        (
-            ["tflite:CPU"],
-            {"xnnpak": True, "tflite:CPU": {"delegate": 3}},
-            ["stage 'detector', device 'tflite:CPU', options: there is no option 'xnnpak'. "
-             "Did you mean 'xnnpack'."],
-        ),
     ],
 )  # fmt: skip
 def test_options_are_looked_at_before_the_run(
@@ -411,6 +414,15 @@ def test_options_are_looked_at_before_the_run(
     with pytest.raises(PipelineError) as caught:
         planned(folder, device=devices, options=options)
     assert str(caught.value).splitlines() == said
+
+
+def test_options_of_tflite_are_looked_at_before_the_run() -> None:
+    options = {"xnnpak": True, "tflite:CPU": {"delegate": 3}}
+    (fault,) = option_faults(options, ["tflite:CPU"], "tflite", "stage 'detector'")
+    assert str(fault) == (
+        "stage 'detector', device 'tflite:CPU', options: there is no option 'xnnpak'. "
+        "Did you mean 'xnnpack'."
+    )
 
 
 def test_looking_at_options_imports_no_runtime() -> None:
