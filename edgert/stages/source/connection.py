@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import av
 from av.codec.hwaccel import HWAccel
@@ -18,6 +19,10 @@ from edgert.stages.source.container import NOT_VIDEO, said
 from edgert.stages.source.hardware import Decoder, acceleration, decoder_of
 
 NS = 1_000_000_000
+# A camera may say anything of itself; from 19 on PyAV takes it as it is, without being asked to.
+_LENIENT: dict[str, Any] = (
+    {"metadata_errors": "replace"} if int(av.__version__.partition(".")[0]) < 19 else {}
+)
 NEARLY = 0.95  # of a deadline that FFmpeg kept for us, with an error of its own choice
 # Devices and servers without a clock of their own: FFmpeg makes one up from a rate it guesses.
 WITHOUT_TIMES = frozenset(("mpjpeg",))
@@ -166,14 +171,15 @@ class Connection:
 def _open(address: Address, deadlines: Deadlines, hardware: HWAccel | None) -> InputContainer:
     start_s = time.monotonic()
     try:
-        return av.open(
+        container: InputContainer = av.open(
             address.url,
             format=address.format,
             options=dict(address.options),
-            metadata_errors="replace",  # a camera may say anything
             timeout=(deadlines.open_s, deadlines.read_s),
             hwaccel=hardware,
+            **_LENIENT,
         )
+        return container
     except (FFmpegError, ValueError) as error:
         reason = _why_not_open(error, address, time.monotonic() - start_s, deadlines.open_s)
         raise ConnectionLostError(reason) from None  # their text has the address

@@ -87,13 +87,12 @@ def _marks(path: str, place: str, at_most: int = sys.maxsize) -> list[_Mark]:
             marks.append(_Mark(packet.pts, end, packet.is_keyframe))
             if len(marks) > at_most:
                 return marks
+        are_all = len(marks) >= stream.frames  # else some are told lost, nobody knows where
     except FFmpegError:
         return []
     finally:
         container.close()
-    return (
-        marks if len(marks) >= stream.frames else []
-    )  # else some are told lost, nobody knows where
+    return marks if are_all else []
 
 
 def _landing(marks: list[_Mark], number: int) -> Landing | None:
