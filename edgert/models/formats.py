@@ -7,6 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 from edgert.errors import ModelError
+from edgert.models.onnx_weights import weights_beside
 from edgert.regular import open_regular
 
 FORMATS = {
@@ -116,8 +117,10 @@ def files_of(path: Path, place: str) -> tuple[Path, ...]:
 
 
 def _beside(path: Path) -> tuple[Path, ...]:
-    """Return the file of weights that some formats keep beside the model's."""
+    """Return the files of weights that some formats keep beside the model's."""
     found = FORMATS.get(path.suffix.lower())
+    if found == "onnx":
+        return weights_beside(path)
     if found == "openvino-ir":
         return (path.with_suffix(".bin"),)
     weights = path.with_suffix(".pdiparams")  # a Paddle model need not have any

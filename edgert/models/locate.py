@@ -20,8 +20,8 @@ class Located:
     Attributes:
         given: As the user gave it.
         path: The file, or the folder of a SavedModel; None where it has still to be pulled.
-        sha256: Checksum of the file. Of several (OpenVINO IR, Paddle, SavedModel) the
-            checksum of all their checksums, so that new weights make another model.
+        sha256: Checksum of the file. Of several (OpenVINO IR, Paddle, SavedModel, ONNX with its
+            weights beside it) the checksum of all their checksums: new weights, another model.
         format: A value of ``formats.FORMATS``, or ``formats.SAVED_MODEL``; empty where a URL has
             still to be pulled.
         entry: The catalog's entry, by name or because the file has its checksum.
