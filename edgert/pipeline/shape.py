@@ -29,7 +29,10 @@ def shape_at(model: type[BaseModel], loc: Loc) -> Shape:
     here = root
     for part in loc:
         here = next((step for step in _steps(here, part, root)), {})
-    return _resolved(here, root)
+    found = _resolved(here, root)
+    if "anyOf" in found:  # a key that may be left out is a choice of its shape and null
+        found["anyOf"] = [_resolved(each, root) for each in found["anyOf"]]
+    return found
 
 
 def properties_of(shape: Shape) -> list[str]:
