@@ -7,6 +7,8 @@ half-pixel term, which is exactly what ``cv2.resize`` does (it maps the centre i
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from edgert.transport.address import Array
@@ -49,7 +51,7 @@ def map_boxes(boxes: Array, transform: Affine) -> Array:
     """
     a, b, c, d, e, f = transform
     if b == 0 and d == 0 and a > 0 and e > 0:
-        return boxes * (a, e, a, e) + (c, f, c, f)
+        return boxes * _row(a, e, a, e) + _row(c, f, c, f)
     x = boxes[:, (0, 2, 0, 2)]
     y = boxes[:, (1, 1, 3, 3)]
     mapped_x = a * x + b * y + c
@@ -74,4 +76,12 @@ def inverse(transform: Affine) -> Affine:
 
 def clip_boxes(boxes: Array, width: float, height: float) -> Array:
     """Return boxes cut to 0..width and 0..height; one that lies outside has no area left."""
-    return np.minimum(np.maximum(boxes, 0.0), (width, height, width, height))
+    return np.minimum(np.maximum(boxes, 0.0), _row(width, height, width, height))
+
+
+@lru_cache(maxsize=64)  # a stream's frames have one size and one transform
+def _row(*numbers: float) -> Array:
+    """Return f64 [4], read-only."""
+    row = np.array(numbers, np.float64)
+    row.flags.writeable = False
+    return row

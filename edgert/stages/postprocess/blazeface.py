@@ -27,6 +27,7 @@ class BlazeFaceDecoder:
     """
 
     overlaps: ClassVar[Overlaps] = "blend"
+    reads_classes: ClassVar = False
 
     def __init__(self, head: Head, threshold: float) -> None:
         self._boxes, self._scores = head.tensors["boxes"], head.tensors["scores"]

@@ -41,9 +41,12 @@ class Decoder(Protocol):
     Attributes:
         overlaps: What is done to boxes that show the same object: ``none`` where there are none
             such, ``suppress`` (the best one stays) or ``blend`` (they become one).
+        reads_classes: Whether numbers of classes stand in an output, which may hold anything; else
+            they are columns, as many as ``fit.py`` has seen.
     """
 
     overlaps: ClassVar[Overlaps]
+    reads_classes: ClassVar[bool]
 
     def decode(self, tensors: Mapping[str, Array]) -> Candidates:
         """Return every box whose score reaches the threshold; keep no view of ``tensors``."""

@@ -150,7 +150,8 @@ class DetectionPostprocess(Stage):
         warn_of_coarse_scores(scores, arriving, self.context.place, self.context.log)
         width = max(head.width for head in self._heads) * _SANE
         height = max(head.height for head in self._heads) * _SANE
-        self._sane = np.array((width, height, width, height))
+        self._most = np.array((width, height, width, height))
+        self._least = -self._most
         self._has_warned = False
 
     def change(self, options: DetectionOptions) -> None:
@@ -165,11 +166,12 @@ class DetectionPostprocess(Stage):
         with np.errstate(all="ignore"):  # a model may give anything; what is no number is dropped
             tensors = self._dequantiser.floats(sample.tensors)
             decoder = self._decoders.of(header)
-            found = self._sort_out(decoder.decode(tensors), decoder.overlaps)
+            found = self._sort_out(decoder.decode(tensors), decoder)
         boxes = map_boxes(found.boxes, header.transform)
         boxes = clip_boxes(boxes, header.width, header.height).astype(np.float32)
-        inside = np.flatnonzero((boxes[:, 2:] > boxes[:, :2]).all(1))
-        if len(inside) < len(boxes):
+        has_sides = boxes[:, 2:] > boxes[:, :2]
+        if not has_sides.all():
+            inside = np.flatnonzero(has_sides.all(1))
             boxes, found = boxes[inside], found.take(inside)
         count = len(boxes)
         loan.tensor("boxes", (count, 4))[...] = boxes
@@ -185,21 +187,27 @@ class DetectionPostprocess(Stage):
         sizes = [(head.width, head.height) for head in heads]
         return BySize(sizes, [make(head, threshold) for head in heads])
 
-    def _sort_out(self, found: Candidates, overlaps: Overlaps) -> Candidates:
+    def _sort_out(self, found: Candidates, decoder: Decoder) -> Candidates:
         """Return the best detections: whole boxes of known classes, one for each object."""
-        boxes = np.minimum(np.maximum(found.boxes, -self._sane), self._sane)
-        classes = found.classes.astype(np.int32) - np.int32(self._head.class_offset)
-        is_known = (classes >= 0) & (classes < self._head.classes)
-        if not self._has_warned and not is_known.all():
-            self._warn(found.classes[~is_known])
-        is_whole = (boxes[:, 2:] > boxes[:, :2]).all(1)  # NaN is not
-        good = is_known & is_whole & (found.scores < np.inf)
+        boxes = np.minimum(np.maximum(found.boxes, self._least), self._most)
+        classes = found.classes.astype(np.int32)
+        if self._head.class_offset:
+            classes -= np.int32(self._head.class_offset)
         points = found.landmarks
         if points is not None:
-            points = np.minimum(np.maximum(points, -self._sane[:2]), self._sane[:2])
-            good &= ~np.isnan(points).any((1, 2))
+            points = np.minimum(np.maximum(points, self._least[:2]), self._most[:2])
+        may_be_unknown = decoder.reads_classes or self._head.class_offset > 0
+        is_known = self._known(classes, found.classes) if may_be_unknown else None
         found = Candidates(boxes, found.scores, classes, points)
-        return self._one_each(found if good.all() else found.take(good), overlaps)
+        good = _good(found, is_known)
+        return self._one_each(found if good is None else found.take(good), decoder.overlaps)
+
+    def _known(self, classes: Array, said: Array) -> Array:
+        """Return a mask of the classes that there are; told the first time that others come."""
+        is_known: Array = (classes >= 0) & (classes < self._head.classes)
+        if not self._has_warned and not is_known.all():
+            self._warn(said[~is_known])
+        return is_known
 
     def _one_each(self, found: Candidates, overlaps: Overlaps) -> Candidates:
         """Return the best ones, of which no two show the same object."""
@@ -220,6 +228,28 @@ class DetectionPostprocess(Stage):
             unknown[0],
             self._head.classes,
         )
+
+
+def _good(found: Candidates, is_known: Array | None) -> Array | None:
+    """Return a mask of whole boxes with numbers for scores and points; None where all are good.
+
+    Mostly all are, which three questions tell: masks for each box are made only where one is not.
+    """
+    whole = found.boxes[:, 2:] > found.boxes[:, :2]  # NaN is not
+    points = found.landmarks
+    if (
+        whole.all()
+        and found.scores.sum() < np.inf
+        and (is_known is None or is_known.all())
+        and (points is None or not np.isnan(points).any())
+    ):
+        return None
+    good: Array = whole.all(1) & (found.scores < np.inf)
+    if is_known is not None:
+        good &= is_known
+    if points is not None:
+        good &= ~np.isnan(points).any((1, 2))
+    return good
 
 
 def detections_port(most: int, labels: tuple[str, ...], heads: Sequence[Head]) -> PortSpec:

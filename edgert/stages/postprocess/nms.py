@@ -26,16 +26,16 @@ def suppress(boxes: Array, scores: Array, classes: Array, iou: float) -> Array:
         classes: i32 [N], from 0; all the same for a suppression across classes.
         iou: From 0 to 1.
     """
-    order = np.argsort(-scores, kind="stable")[:MAX_CANDIDATES]
-    corner = boxes[order, :2]
+    if not len(boxes):
+        return np.empty(0, np.intp)
+    rectangles = np.empty_like(boxes)
+    corner = boxes[:, :2]
+    np.subtract(boxes[:, 2:], corner, out=rectangles[:, 2:])
     # cv2 keeps classes apart by moving each one to the right; that takes coordinates from 0 on.
-    if len(order):
-        corner -= corner.min(0)
-    rectangles = np.concatenate([corner, boxes[order, 2:] - boxes[order, :2]], axis=1)
-    # cv2's stubs ask for lists; arrays are faster.
-    arguments: tuple[Any, ...] = (rectangles, scores[order], classes[order], 0.0, iou)
-    kept = cv2.dnn.NMSBoxesBatched(*arguments)
-    return order[np.asarray(kept, np.intp)]
+    np.subtract(corner, corner.min(), out=rectangles[:, :2])
+    # cv2's stubs ask for lists; arrays are faster. It sorts by score, equal ones in their order.
+    arguments: tuple[Any, ...] = (rectangles, scores, classes, 0.0, iou, 1.0, MAX_CANDIDATES)
+    return np.asarray(cv2.dnn.NMSBoxesBatched(*arguments))
 
 
 def blend(found: Candidates, classes: Array, iou: float, most: int) -> Candidates:

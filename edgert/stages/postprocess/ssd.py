@@ -16,6 +16,7 @@ class SsdDecoder:
     """Boxes that the model has already sorted out: they have only to be read."""
 
     overlaps: ClassVar[Overlaps] = "none"
+    reads_classes: ClassVar = True
 
     def __init__(self, head: Head, threshold: float) -> None:
         self._tensors = head.tensors

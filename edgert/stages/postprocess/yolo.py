@@ -24,6 +24,7 @@ class YoloDecoder:
     """
 
     overlaps: ClassVar[Overlaps] = "suppress"
+    reads_classes: ClassVar = False
 
     def __init__(self, head: Head, threshold: float) -> None:
         self._name = head.tensors["predictions"]
@@ -62,6 +63,7 @@ class YoloNmsFreeDecoder:
     """``[1, N, 6]``: x1, y1, x2, y2, score, class; the model has already sorted them out."""
 
     overlaps: ClassVar[Overlaps] = "none"
+    reads_classes: ClassVar = True
 
     def __init__(self, head: Head, threshold: float) -> None:
         self._name = head.tensors["predictions"]

@@ -27,6 +27,7 @@ class YunetDecoder:
     """
 
     overlaps: ClassVar[Overlaps] = "suppress"
+    reads_classes: ClassVar = False
 
     def __init__(self, head: Head, threshold: float) -> None:
         self._tensors = head.tensors
