@@ -13,10 +13,16 @@ from math import prod
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from edgert.errors import StageError
-from edgert.tensor import COLOUR_MATRICES, COLOUR_RANGES, DTYPES, PIXEL_FORMATS, FrameHeader
+from edgert.tensor import (
+    COLOUR_MATRICES,
+    COLOUR_RANGES,
+    DTYPES,
+    ITEM_BYTES,
+    PIXEL_FORMATS,
+    FrameHeader,
+)
 
 HEADER_BYTES = 128
 ENTRY_BYTES = 48
@@ -121,7 +127,7 @@ def unpack_entry(table: bytes, number: int, most_bytes: int) -> tuple[str, tuple
     if code >= len(_DTYPE_NAMES) or dimensions > MAX_DIMENSIONS:
         raise damaged(f"dtype {code}, {dimensions} dimensions")
     dtype, sizes = _DTYPE_NAMES[code], tuple(shape[:dimensions])
-    item_bytes = np.dtype(DTYPES[dtype]).itemsize
+    item_bytes = ITEM_BYTES[dtype]
     # numpy wants each size to be possible, even beside a zero.
     if prod(sizes) * item_bytes > most_bytes or prod(s or 1 for s in sizes) > sys.maxsize >> 4:
         raise damaged(f"shape {list(sizes)} of {dtype}, in {most_bytes} bytes")

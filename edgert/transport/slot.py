@@ -17,13 +17,13 @@ import mmap
 import sys
 from collections.abc import Mapping
 from math import prod
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
 
 from edgert.errors import FrameLostError
-from edgert.tensor import DTYPES, FrameHeader, PortSpec
+from edgert.tensor import DTYPES, ITEM_BYTES, FrameHeader, PortSpec
 from edgert.transport.address import Array
 from edgert.transport.header import (
     ENTRY_BYTES,
@@ -40,6 +40,10 @@ from edgert.transport.header import (
 )
 
 PAGE_BYTES = 4096
+_NUMPY = {name: np.dtype(numpy) for name, numpy in DTYPES.items()}
+_KEPT_AT_MOST = 128  # shapes of a slot's tensors whose arrays are kept: counts of things change
+_Key = TypeVar("_Key")
+_Made = TypeVar("_Made")
 _encode_metadata = msgspec.msgpack.Encoder().encode
 
 
@@ -121,17 +125,18 @@ class _Slot:
     def _array(self, place: Place, dtype: str, shape: tuple[int, ...]) -> Array:
         # The buffer is the mapping itself, so that this array, and no other, is the base of every
         # view derived from it: its reference count tells of views that outlive the frame.
-        return np.ndarray(shape, DTYPES[dtype], self._map, self._base + place.offset)
+        return np.ndarray(shape, _NUMPY[dtype], self._map, self._base + place.offset)
 
 
 class Sample(_Slot):
     """A frame that was received: read-only arrays over a slot that its writer will use again."""
 
-    __slots__ = ("_counts", "_table", "tensors")
+    __slots__ = ("_counts", "_kept", "_table", "tensors")
 
     def __init__(self, memory: mmap.mmap, layout: SlotLayout, index: int, address: int) -> None:
         super().__init__(memory, layout, index, address)
         self._table = b""
+        self._kept: dict[bytes, Mapping[str, Array]] = {}
         self._counts: tuple[int, ...] = ()
         self.tensors: Mapping[str, Array] = {}
         """The tensors this frame has, by name; read-only, of the frame's own shapes."""
@@ -148,7 +153,7 @@ class Sample(_Slot):
         table = self._map[start : start + ENTRY_BYTES * len(self.layout.places)]
         if table != self._table:
             self._table = table
-            self.tensors = self._read_table(table)
+            self.tensors = self._kept.get(table) or self._read_table(table)
         self._counts = tuple(map(sys.getrefcount, self.tensors.values()))
 
     def views_kept(self) -> list[str]:
@@ -168,17 +173,19 @@ class Sample(_Slot):
             array = self._array(place, *entry)
             array.flags.writeable = False
             tensors[place.name] = array
+        _keep(self._kept, table, tensors)
         return tensors
 
 
 class Loan(_Slot):
     """A free slot lent to a writer: it fills the tensors it wants, then the slot is committed."""
 
-    __slots__ = ("_arrays", "_used")
+    __slots__ = ("_arrays", "_kept", "_used")
 
     def __init__(self, memory: mmap.mmap, layout: SlotLayout, index: int, address: int) -> None:
         super().__init__(memory, layout, index, address)
         self._arrays: dict[str, Array] = {}
+        self._kept: dict[tuple[str, tuple[int, ...]], Array] = {}
         self._used: set[str] = set()
 
     def clear(self) -> None:
@@ -200,14 +207,22 @@ class Loan(_Slot):
         wanted = place.max_shape if shape is None else shape
         array = self._arrays.get(name)
         if array is None or array.shape != wanted:
-            size = prod(wanted) * np.dtype(DTYPES[place.dtype]).itemsize
-            if size > place.max_bytes or len(wanted) > MAX_DIMENSIONS:
-                raise FrameLostError(
-                    f"tensor {name!r} of shape {list(wanted)} needs {size} bytes, "
-                    f"its slot has {place.max_bytes}"
-                )
-            array = self._arrays[name] = self._array(place, place.dtype, wanted)
+            array = self._kept.get((name, wanted))
+            if array is None:
+                array = self._make(place, wanted)
+            self._arrays[name] = array
             self._write_entry(n, place.dtype, wanted)
+        return array
+
+    def _make(self, place: Place, shape: tuple[int, ...]) -> Array:
+        size = prod(shape) * ITEM_BYTES[place.dtype]
+        if size > place.max_bytes or len(shape) > MAX_DIMENSIONS:
+            raise FrameLostError(
+                f"tensor {place.name!r} of shape {list(shape)} needs {size} bytes, "
+                f"its slot has {place.max_bytes}"
+            )
+        array = self._array(place, place.dtype, shape)
+        _keep(self._kept, (place.name, shape), array)
         return array
 
     def inherit(self, source: _Slot) -> None:
@@ -246,6 +261,13 @@ class Loan(_Slot):
     def _write_entry(self, n: int, dtype: str | None, shape: tuple[int, ...]) -> None:
         at = self._base + HEADER_BYTES + n * ENTRY_BYTES
         pack_entry(self._map, at, dtype, shape)
+
+
+def _keep(kept: dict[_Key, _Made], key: _Key, made: _Made) -> None:
+    """Keep what was made for a shape, of the last ones that were new."""
+    if len(kept) >= _KEPT_AT_MOST:
+        kept.clear()
+    kept[key] = made
 
 
 def frame_of(memory: mmap.mmap, layout: SlotLayout, index: int) -> tuple[int, int]:
