@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
+import numpy.typing as npt
 
 from edgert.results.detection import label_of
-from edgert.results.frame import FrameResult
+from edgert.results.frame import FrameResult, rounded
 
 
 class ClassScore(msgspec.Struct, frozen=True):
@@ -35,10 +37,10 @@ class ClassificationResult(FrameResult, frozen=True, kw_only=True, tag="classifi
 
 
 def classes_from(
-    scores: Sequence[float], classes: Sequence[int], labels: Sequence[str]
+    scores: npt.NDArray[Any], classes: npt.NDArray[Any], labels: Sequence[str]
 ) -> list[ClassScore]:
-    """Return the classes of a frame from plain lists (``array.tolist()``)."""
+    """Return the classes of a frame, of scores [N] and whole numbers [N]."""
     return [
-        ClassScore(label_of(class_id, labels), class_id, round(score, 4))
-        for score, class_id in zip(scores, classes, strict=True)
+        ClassScore(label_of(class_id, labels), class_id, score)
+        for score, class_id in zip(rounded(scores, 4), classes.tolist(), strict=True)
     ]

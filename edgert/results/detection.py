@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import repeat
+from typing import Any
 
 import msgspec
+import numpy.typing as npt
 
-from edgert.results.frame import FrameResult
+from edgert.results.frame import FrameResult, rounded
 
 
 class Detection(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -40,30 +42,31 @@ class DetectionResult(FrameResult, frozen=True, kw_only=True, tag="detection"):
 
 
 def detections_from(
-    boxes: Sequence[Sequence[float]],
-    scores: Sequence[float],
-    classes: Sequence[int],
+    boxes: npt.NDArray[Any],
+    scores: npt.NDArray[Any],
+    classes: npt.NDArray[Any],
     labels: Sequence[str],
-    landmarks: Sequence[Sequence[Sequence[float]]] | None = None,
+    landmarks: npt.NDArray[Any] | None = None,
 ) -> list[Detection]:
-    """Return the detections of a frame from plain lists (``array.tolist()``)."""
-    points = repeat(None, len(boxes)) if landmarks is None else map(_rounded, landmarks)
+    """Return the detections of a frame.
+
+    Args:
+        boxes: [N, 4], x1, y1, x2, y2.
+        scores: [N].
+        classes: Whole numbers [N].
+        labels: Name of each class.
+        landmarks: [N, K, 2], x and y of each point.
+    """
+    points = repeat(None) if landmarks is None else map(_pairs, rounded(landmarks, 2))
+    found = zip(rounded(boxes, 2), rounded(scores, 4), classes.tolist(), strict=True)
     return [
-        Detection(
-            label_of(class_id, labels),
-            class_id,
-            round(score, 4),
-            (round(x1, 2), round(y1, 2), round(x2, 2), round(y2, 2)),
-            its_points,
-        )
-        for (x1, y1, x2, y2), score, class_id, its_points in zip(
-            boxes, scores, classes, points, strict=True
-        )
+        Detection(label_of(class_id, labels), class_id, score, tuple(box), its_points)
+        for (box, score, class_id), its_points in zip(found, points, strict=False)
     ]
 
 
-def _rounded(points: Sequence[Sequence[float]]) -> list[tuple[float, float]]:
-    return [(round(x, 2), round(y, 2)) for x, y in points]
+def _pairs(points: Sequence[Sequence[float]]) -> list[tuple[float, float]]:
+    return [(x, y) for x, y in points]
 
 
 def label_of(class_id: int, labels: Sequence[str]) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 
 
 class FrameResult(msgspec.Struct, frozen=True, kw_only=True, tag_field="task"):
@@ -29,3 +31,12 @@ class FrameResult(msgspec.Struct, frozen=True, kw_only=True, tag_field="task"):
     width: int
     height: int
     epoch: int | msgspec.UnsetType = msgspec.UNSET
+
+
+def rounded(numbers: npt.NDArray[Any], digits: int) -> list[Any]:
+    """Return an array as plain numbers, each as ``round`` would give it.
+
+    Those of f32 are exact in f64 times 10 000, so that ties go the same way; a pose has 51 of them.
+    """
+    plain: list[Any] = numbers.astype(np.float64).round(digits).tolist()
+    return plain

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
+import numpy.typing as npt
 
-from edgert.results.frame import FrameResult
+from edgert.results.frame import FrameResult, rounded
 
 
 class Keypoint(msgspec.Struct, frozen=True):
@@ -48,16 +50,23 @@ class PoseResult(FrameResult, frozen=True, kw_only=True, tag="pose"):
 
 
 def poses_from(
-    keypoints: Sequence[Sequence[Sequence[float]]], scores: Sequence[float], names: Sequence[str]
+    keypoints: npt.NDArray[Any], scores: npt.NDArray[Any], names: Sequence[str]
 ) -> list[Pose]:
-    """Return the poses of a frame from plain lists: (x, y, score) of each point of each pose."""
+    """Return the poses of a frame.
+
+    Args:
+        keypoints: [N, K, 3], x, y and score of each point.
+        scores: [N].
+        names: Name of each point.
+    """
+    places, sure = rounded(keypoints[..., :2], 2), rounded(keypoints[..., 2], 4)
     return [
         Pose(
-            round(score, 4),
+            score,
             [
-                Keypoint(name, round(x, 2), round(y, 2), round(sure, 4))
-                for name, (x, y, sure) in zip(names, points, strict=True)
+                Keypoint(name, x, y, its_score)
+                for name, (x, y), its_score in zip(names, points, its_scores, strict=True)
             ],
         )
-        for points, score in zip(keypoints, scores, strict=True)
+        for points, its_scores, score in zip(places, sure, rounded(scores, 4), strict=True)
     ]

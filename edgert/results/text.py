@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
+import numpy.typing as npt
 
-from edgert.results.frame import FrameResult
+from edgert.results.frame import FrameResult, rounded
 
 Point = tuple[float, float]
 
@@ -38,17 +40,21 @@ class TextResult(FrameResult, frozen=True, kw_only=True, tag="text"):
 
 
 def lines_from(
-    texts: Sequence[str],
-    scores: Sequence[float],
-    corners: Sequence[Sequence[Sequence[float]]],
+    texts: Sequence[str], scores: npt.NDArray[Any], corners: npt.NDArray[Any]
 ) -> list[TextLine]:
-    """Return the lines of a frame from plain lists."""
+    """Return the lines of a frame.
+
+    Args:
+        texts: What each says.
+        scores: [N].
+        corners: [N, 4, 2], x and y of each corner.
+    """
     return [
-        TextLine(text, round(score, 4), _polygon(points))
-        for text, score, points in zip(texts, scores, corners, strict=True)
+        TextLine(text, score, _polygon(points))
+        for text, score, points in zip(texts, rounded(scores, 4), rounded(corners, 2), strict=True)
     ]
 
 
 def _polygon(points: Sequence[Sequence[float]]) -> tuple[Point, Point, Point, Point]:
-    one, two, three, four = ((round(x, 2), round(y, 2)) for x, y in points)
+    one, two, three, four = ((x, y) for x, y in points)
     return one, two, three, four

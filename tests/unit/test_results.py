@@ -3,14 +3,17 @@ import json
 import msgspec
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from edgert.results import DetectionResult, decode, detections_from, encode_line
+from edgert.results.frame import rounded
 
 
 def result(**changes: object) -> DetectionResult:
     boxes = np.array([[10.004, 20, 30.5, 40.126]], np.float32)
     scores = np.array([0.87654321], np.float32)
-    found = detections_from(boxes.tolist(), scores.tolist(), [0], ["person"])
+    found = detections_from(boxes, scores, np.array([0]), ["person"])
     known = {
         "stream": "camera",
         "frame": 3,
@@ -51,16 +54,26 @@ def test_a_line_is_read_back() -> None:
 
 
 def test_landmarks_are_there_where_the_model_gives_them() -> None:
-    points = [[[1.006, 2], [3, 4.5]]]
-    found = detections_from([[0, 0, 9, 9]], [0.5], [0], ["face"], points)
+    points = np.array([[[1.006, 2], [3, 4.5]]])
+    found = detections_from(
+        np.array([[0, 0, 9, 9]]), np.array([0.5]), np.array([0]), ["face"], points
+    )
     line = encode_line(result(detections=found))
     assert json.loads(line)["detections"][0]["landmarks"] == [[1.01, 2.0], [3.0, 4.5]]
     assert decode(line).detections[0].landmarks == [(1.01, 2.0), (3.0, 4.5)]
 
 
 def test_a_class_without_a_label_is_named_by_its_number() -> None:
-    (found,) = detections_from([[0, 0, 1, 1]], [0.5], [7], ["person"])
+    boxes, scores = np.array([[0, 0, 1, 1]]), np.array([0.5])
+    (found,) = detections_from(boxes, scores, np.array([7]), ["person"])
     assert found.label == "class 7"
+
+
+@given(st.lists(st.floats(-65536, 65536, width=32)), st.sampled_from([2, 4]))
+def test_numbers_are_rounded_as_one_by_one(numbers: list[float], digits: int) -> None:
+    """All at once they are as ``round`` gives them, ties and all."""
+    found = rounded(np.array(numbers, np.float32), digits)
+    assert found == [round(number, digits) for number in numbers]
 
 
 @pytest.mark.parametrize("key", [b"edgert.result/1", b'"task":"detection"'])

@@ -80,20 +80,18 @@ def require_one(inputs: Ports, place: str) -> None:
 def _detections(sample: Sample, port: PortSpec, head: Head) -> DetectionResult:
     tensors = sample.tensors
     found = detections_from(
-        tensors["boxes"].tolist(),
-        tensors["scores"].tolist(),
-        tensors["classes"].tolist(),
+        tensors["boxes"],
+        tensors["scores"],
+        tensors["classes"],
         port.attributes.get("labels", []),
-        tensors["landmarks"].tolist() if "landmarks" in tensors else None,
+        tensors.get("landmarks"),
     )
     return DetectionResult(**head, detections=found)
 
 
 def _poses(sample: Sample, port: PortSpec, head: Head) -> PoseResult:
     tensors = sample.tensors
-    found = poses_from(
-        tensors["keypoints"].tolist(), tensors["scores"].tolist(), port.attributes["keypoints"]
-    )
+    found = poses_from(tensors["keypoints"], tensors["scores"], port.attributes["keypoints"])
     return PoseResult(**head, poses=found)
 
 
@@ -111,15 +109,14 @@ def _segmentation(sample: Sample, port: PortSpec, head: Head) -> SegmentationRes
 
 def _classification(sample: Sample, port: PortSpec, head: Head) -> ClassificationResult:
     tensors = sample.tensors
-    found = classes_from(
-        tensors["scores"].tolist(), tensors["classes"].tolist(), port.attributes.get("labels", [])
-    )
+    labels = port.attributes.get("labels", [])
+    found = classes_from(tensors["scores"], tensors["classes"], labels)
     return ClassificationResult(**head, classes=found)
 
 
 def _text(sample: Sample, port: PortSpec, head: Head) -> TextResult:
     tensors, said = sample.tensors, sample.metadata
-    found = lines_from(said["text"], tensors["scores"].tolist(), tensors["corners"].tolist())
+    found = lines_from(said["text"], tensors["scores"], tensors["corners"])
     return TextResult(**head, lines=found, not_read=said["not_read"])
 
 
