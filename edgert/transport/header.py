@@ -31,6 +31,8 @@ ABSENT = 0xFF
 
 _HEADER = struct.Struct("<QIHBBqqII6dIII")
 IDENTITY_OF_FRAME = struct.Struct("<QIH")  # sequence, epoch, stream: the head of _HEADER
+TRANSFORM = struct.Struct("<6d")
+TRANSFORM_AT = struct.calcsize("<QIHBBqqII")
 METADATA_BYTES = struct.Struct("<I")
 METADATA_AT = _HEADER.size - 4
 _ENTRY = struct.Struct("<BBHI5Q")

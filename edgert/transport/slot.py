@@ -32,6 +32,8 @@ from edgert.transport.header import (
     MAX_DIMENSIONS,
     METADATA_AT,
     METADATA_BYTES,
+    TRANSFORM,
+    TRANSFORM_AT,
     pack_entry,
     pack_header,
     unpack_entry,
@@ -234,6 +236,10 @@ class Loan(_Slot):
     def set_header(self, header: FrameHeader) -> None:
         """Write the frame's header; metadata that was set stays."""
         pack_header(self._map, self._base, header)
+
+    def set_transform(self, transform: tuple[float, ...]) -> None:
+        """Write the frame's transform, six numbers; the rest of its header stays."""
+        TRANSFORM.pack_into(self._map, self._base + TRANSFORM_AT, *transform)
 
     def set_metadata(self, metadata: Mapping[str, Any]) -> None:
         """Write the frame's metadata.

@@ -210,6 +210,38 @@ def test_inherit_takes_the_header_and_no_metadata(ends):
     assert other.sample.metadata == {}
 
 
+@given(headers, st.tuples(*[st.floats(allow_nan=False)] * 6))
+def test_a_transform_is_set_and_the_rest_of_the_header_stays(header, transform):
+    loan, sample, _ = open_ends(PORT)
+    loan.set_metadata({"a": 1})
+    loan.set_header(header)
+    loan.set_transform(transform)
+    assert sample.header == header._replace(transform=transform)
+    assert sample.metadata == {"a": 1}
+
+
+def test_arrays_are_made_once_for_a_shape_that_comes_again():
+    """However often the number of things changes; a view that outlives its frame is still found."""
+    port = PortSpec("tensors", {"x": TensorSpec("u16", (300, 4))})
+    loan, sample, _ = open_ends(port)
+    seen: dict[int, int] = {}
+    for number in (*range(100), *range(100), *range(300), 7):
+        loan.tensor("x", (number, 4))[...] = number
+        loan.finish()
+        sample.refresh()
+        found = sample.tensors["x"]
+        assert found.shape == (number, 4)
+        assert (found == number).all()
+        if number in seen and len(seen) <= 100:
+            assert seen[number] == id(found)
+        seen[number] = id(found)
+        del found
+        assert sample.views_kept() == []
+    kept = sample.tensors["x"][1:]
+    assert sample.views_kept() == ["x"]
+    del kept
+
+
 def test_a_reader_cannot_write(ends):
     ends.loan.tensor("x")
     ends.loan.finish()

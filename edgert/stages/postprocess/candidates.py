@@ -30,9 +30,10 @@ class Candidates(NamedTuple):
     landmarks: Array | None = None
 
     def take(self, which: Array) -> Candidates:
-        """Return some of them, by their indices or by a mask."""
-        points = None if self.landmarks is None else self.landmarks[which]
-        return Candidates(self.boxes[which], self.scores[which], self.classes[which], points)
+        """Return some of them, by their indices."""
+        points = None if self.landmarks is None else self.landmarks.take(which, 0)
+        boxes, scores = self.boxes.take(which, 0), self.scores.take(which)
+        return Candidates(boxes, scores, self.classes.take(which), points)
 
 
 class Decoder(Protocol):

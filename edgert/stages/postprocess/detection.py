@@ -172,7 +172,7 @@ class DetectionPostprocess(Stage):
         has_sides = boxes[:, 2:] > boxes[:, :2]
         if not has_sides.all():
             inside = np.flatnonzero(has_sides.all(1))
-            boxes, found = boxes[inside], found.take(inside)
+            boxes, found = boxes.take(inside, 0), found.take(inside)
         count = len(boxes)
         loan.tensor("boxes", (count, 4))[...] = boxes
         loan.tensor("scores", (count,))[...] = found.scores
@@ -180,7 +180,7 @@ class DetectionPostprocess(Stage):
         if found.landmarks is not None:
             points = map_points(found.landmarks, header.transform)
             loan.tensor("landmarks", points.shape)[...] = points
-        loan.set_header(header._replace(transform=IDENTITY))
+        loan.set_transform(IDENTITY)
 
     def _make_decoders(self, threshold: float) -> BySize[Decoder]:
         heads, make = self._heads, DECODERS[self._head.family]
@@ -231,9 +231,9 @@ class DetectionPostprocess(Stage):
 
 
 def _good(found: Candidates, is_known: Array | None) -> Array | None:
-    """Return a mask of whole boxes with numbers for scores and points; None where all are good.
+    """Return which boxes are whole, with numbers for scores and points; None where all are.
 
-    Mostly all are, which three questions tell: masks for each box are made only where one is not.
+    Mostly all are, which a few questions tell: what is good is looked for only where one is not.
     """
     whole = found.boxes[:, 2:] > found.boxes[:, :2]  # NaN is not
     points = found.landmarks
@@ -249,7 +249,7 @@ def _good(found: Candidates, is_known: Array | None) -> Array | None:
         good &= is_known
     if points is not None:
         good &= ~np.isnan(points).any((1, 2))
-    return good
+    return np.flatnonzero(good)
 
 
 def detections_port(most: int, labels: tuple[str, ...], heads: Sequence[Head]) -> PortSpec:

@@ -114,7 +114,7 @@ class PosePostprocess(Stage):
         if is_there:
             keypoints[0, :, :2] = map_points(person.points, header.transform)
             keypoints[0, :, 2] = person.sure
-        loan.set_header(header._replace(transform=IDENTITY))
+        loan.set_transform(IDENTITY)
 
 
 Read = Callable[[Mapping[str, Array]], Person]

@@ -130,7 +130,7 @@ class SegmentationPostprocess(Stage):
         window = (slice(top, bottom), slice(left, right))
         mask = loan.tensor("mask", (bottom - top, right - left))
         self._write(sample.tensors[layout.tensor].reshape(layout.shape), layout, window, mask)
-        loan.set_header(header._replace(transform=compose(to_source, (1, 0, left, 0, 1, top))))
+        loan.set_transform(compose(to_source, (1, 0, left, 0, 1, top)))
 
     def _write(
         self, found: Array, layout: Layout, window: tuple[slice, slice], mask: Array

@@ -118,7 +118,7 @@ class TextLinesPostprocess(Stage):
         boxes[:, :2], boxes[:, 2:] = corners.min(1), corners.max(1)
         loan.tensor("scores", (count,))[...] = found.scores[kept]
         loan.tensor("classes", (count,))[...] = 0
-        loan.set_header(header._replace(transform=IDENTITY))
+        loan.set_transform(IDENTITY)
 
 
 def lines_port(most: int, attributes: Mapping[str, Any]) -> PortSpec:
