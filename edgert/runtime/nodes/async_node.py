@@ -117,7 +117,11 @@ class AsyncNode(ReadingNode):
         return (self._wake_fd, *self._permit_fds(), *waited)
 
     def _has_room(self) -> bool:
-        return len(self._tickets) < self._most_in_flight()
+        """Frames with which a worker has died come singly: a second death shows whose fault."""
+        count = len(self._tickets)
+        if not count or count >= self._capacity:
+            return not count
+        return not self._join.is_retrying
 
     def _is_held_back(self) -> bool:
         """Whether no frame may begin for the sake of one that is lent."""
@@ -133,10 +137,6 @@ class AsyncNode(ReadingNode):
     def _lent(self) -> int:
         """Return how many inferences the heir makes in our turn."""
         return 1 if self._lending is not None and self._lending.is_held else 0
-
-    def _most_in_flight(self) -> int:
-        """Frames with which a worker has died come singly: a second death shows whose fault."""
-        return 1 if self._join.is_retrying else self._capacity
 
     def _has_turn(self) -> bool:
         """Take a permit for a frame that is to start, where the device has a limit."""

@@ -7,6 +7,7 @@ every frame. Only a worker that has opened its stage imports this module.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import accumulate, pairwise
 from math import prod
 
 import cv2
@@ -17,24 +18,46 @@ from edgert.tensor import PIXEL_FORMATS, FrameHeader
 from edgert.transport.address import Array
 
 Planes = Mapping[str, Array]
+Shape = tuple[int, ...]
 # Fills an array with a plane, or with the part of it that is wanted, in the array's own size.
 Resample = Callable[[Array, Array], None]
+_VIEWS_AT_MOST = 256
 INTERPOLATIONS = {"linear": cv2.INTER_LINEAR, "area": cv2.INTER_AREA}
 
 
 class Scratch:
-    """Buffers that are used again: one for each role, as large as its largest use so far."""
+    """Buffers that are used again: one for each role, as large as its largest use so far.
+
+    So are the views of them: frames of one look have the same ones.
+    """
 
     def __init__(self) -> None:
         self._buffers: dict[str, Array] = {}
+        self._views: dict[tuple[str, tuple[Shape, ...]], tuple[Array, ...]] = {}
 
-    def view(self, role: str, shape: tuple[int, ...]) -> Array:
+    def view(self, role: str, shape: Shape) -> Array:
         """Return a u8 array of this shape; it keeps what the last use left there."""
-        size = prod(shape)
+        return self.views(role, (shape,))[0]
+
+    def views(self, role: str, shapes: tuple[Shape, ...]) -> tuple[Array, ...]:
+        """Return u8 arrays of these shapes that lie one behind the other."""
+        views = self._views.get((role, shapes))
+        return self._make(role, shapes) if views is None else views
+
+    def _make(self, role: str, shapes: tuple[Shape, ...]) -> tuple[Array, ...]:
+        ends = list(accumulate(map(prod, shapes), initial=0))
         buffer = self._buffers.get(role)
-        if buffer is None or buffer.size < size:
-            buffer = self._buffers[role] = np.empty(size, np.uint8)
-        return buffer[:size].reshape(shape)
+        is_new = buffer is None or buffer.size < ends[-1]
+        if buffer is None or is_new:
+            buffer = self._buffers[role] = np.empty(ends[-1], np.uint8)
+        if is_new or len(self._views) >= _VIEWS_AT_MOST:
+            self._views.clear()  # those of a smaller buffer do not share the new one's memory
+        views = tuple(
+            buffer[start:end].reshape(shape)
+            for (start, end), shape in zip(pairwise(ends), shapes, strict=True)
+        )
+        self._views[role, shapes] = views
+        return views
 
 
 class Painter:
@@ -68,7 +91,8 @@ class Painter:
     def _planar(self, planes: Planes, header: FrameHeader, into: Array) -> Array:
         if header.colour_matrix == "bt601" and header.colour_range == "limited":
             return self._planar_bt601(planes, into)
-        y, u, v = self._small_planes(into.shape[:2], into.shape[:2])
+        size = into.shape[:2]
+        y, u, v = self._scratch.views("planes", (size, size, size))
         self._resample(planes["y"], y)
         self._resize_chroma(planes, u, v)
         yuv = self._scratch.view("yuv", into.shape)
@@ -81,7 +105,8 @@ class Painter:
         # cv2 has this one conversion ready, with chroma of half the size; it wants even sizes.
         height, width = into.shape[:2]
         even = (height + height % 2, width + width % 2)
-        y, u, v = self._small_planes(even, (even[0] // 2, even[1] // 2))
+        half = (even[0] // 2, even[1] // 2)
+        y, u, v = self._scratch.views("planes", (even, half, half))
         self._resample(planes["y"], y[:height, :width])
         self._resize_chroma(planes, u, v)
         sheet = self._scratch.view("planes", (even[0] * 3 // 2, even[1]))
@@ -91,15 +116,6 @@ class Painter:
         picture = self._scratch.view("even", (*even, 3))
         cv2.cvtColor(sheet, self._i420_code, dst=picture)
         return picture[:height, :width]
-
-    def _small_planes(
-        self, luma: tuple[int, ...], chroma: tuple[int, ...]
-    ) -> tuple[Array, Array, Array]:
-        """Return three arrays one behind the other, as cv2 wants the planes of I420."""
-        y_size, size = prod(luma), prod(chroma)
-        flat = self._scratch.view("planes", (y_size + 2 * size,))
-        y, u = flat[:y_size], flat[y_size : y_size + size]
-        return y.reshape(luma), u.reshape(chroma), flat[y_size + size :].reshape(chroma)
 
     def _resize_chroma(self, planes: Planes, u: Array, v: Array) -> None:
         if "uv" not in planes:
