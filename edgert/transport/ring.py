@@ -192,8 +192,9 @@ class RingWriter:
 
         Until a frame is done it may have to go to another worker, which must still be there.
         """
-        if self._ends:
-            self._collect()
+        if not self._ends:
+            return True
+        self._collect()
         untold = [each for each in self._ends if not self._is_all_done(*each)]
         for way, stream in self._ends:
             if (way, stream) not in untold:

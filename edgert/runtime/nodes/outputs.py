@@ -104,7 +104,10 @@ class Outputs:
 
     def send_ends(self) -> bool:
         """Say so where a frame might still have had to go to another worker; whether all know."""
-        return not sum(not ring.send_ends() for ring in self._writers)
+        all_know = True
+        for ring in self._writers:
+            all_know &= ring.send_ends()
+        return all_know
 
     def end_fds(self) -> tuple[int, ...]:
         """Return what to wait for before a reader can be told of an end; mostly nothing."""
