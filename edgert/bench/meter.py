@@ -25,6 +25,14 @@ class Alone(msgspec.Struct, frozen=True):
     fps: float
     frames: int
 
+    def and_then(self, later: Alone) -> Alone:
+        """Return the mean of what was measured twice."""
+        return Alone(
+            cpu_ms=(self.cpu_ms + later.cpu_ms) / 2,
+            fps=(self.fps + later.fps) / 2,
+            frames=self.frames + later.frames,
+        )
+
 
 class Meter:
     """Says when there is enough.

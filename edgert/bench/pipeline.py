@@ -12,6 +12,8 @@ What makes it honest:
   profits from the caches as in the run and not less, and never waits (``alone.py``). Its CPU is the
   process's, every thread of its libraries counted, from the end of a warm-up on; opening is not in
   it, as it is not in the frames/s of the whole (first to last result).
+- Half of the time a stage is measured before the whole and half of it after: the speed of a machine
+  that others share, or that becomes warm, wanders by more than what is to be seen here.
 - Stages are weighed by the frames that passed them in the whole run: of two streams each camera
   has half, behind a filter there are fewer.
 - The whole is ``edgert run`` of the same file with the same options. Sinks write as always, but to
@@ -70,7 +72,7 @@ class PipelineBench:
         settings: Changes, each ``stage.key=value``.
         variables: Values for ``${NAME}``.
         max_frames: Frames of each stream after which the whole ends; 0 for no limit.
-        seconds: How long each stage is measured alone.
+        seconds: How long each stage is measured alone, in two halves.
         note: Told at the start of each phase.
     """
 
@@ -84,7 +86,7 @@ class PipelineBench:
 
 
 def bench_pipeline(bench: PipelineBench) -> PipelineReport:
-    """Measure each stage alone, then the whole, then each worker alone at the pace of the whole.
+    """Measure each stage alone, before and after the whole, then workers alone at its pace.
 
     Raises:
         EdgertError: A stage could not be opened or failed, or the run did.
@@ -93,11 +95,14 @@ def bench_pipeline(bench: PipelineBench) -> PipelineReport:
         folder = Path(made)
         paths = sink_paths(bench.plan, folder)
         plan = with_paths(bench.plan, paths)
-        given = Bench(plan, _record(bench, plan, folder), str(folder), bench.seconds)
-        alone = _measure_alone(bench, given)
+        given = Bench(plan, _record(bench, plan, folder), str(folder), bench.seconds / 2)
+        before = _measure_alone(bench, given)
         bench.note("the whole")
         whole = run_whole(_arguments(bench, paths), bench.variables, folder)
-        paced = _measure_at_pace(bench, given, whole)
+        after = _measure_alone(bench, given)
+        alone = {name: before[name].and_then(after[name]) for name in before}
+        whole_time = msgspec.structs.replace(given, seconds=bench.seconds)
+        paced = _measure_at_pace(bench, whole_time, whole)
     return report(plan, alone, whole, paced, cgroup.cpu_quota())
 
 

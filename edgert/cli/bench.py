@@ -63,7 +63,7 @@ def link(*, rounds: int, as_json: bool) -> None:
     type=click.FloatRange(min=0, min_open=True),
     default=2.0,
     show_default=True,
-    help="How long each stage is measured alone.",
+    help="How long each stage is measured alone: half of it before the whole, half after.",
 )
 @_AS_JSON
 @log_options

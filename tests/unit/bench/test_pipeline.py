@@ -149,6 +149,7 @@ def test_the_command_prints_the_schema(tmp_path: Path, edgert: Edgert) -> None:
         "bench: recording frames",
         *(f"bench: stage '{stage}' alone" for stage in stages),
         "bench: the whole",
+        *(f"bench: stage '{stage}' alone" for stage in stages),
         *(f"bench: worker '{stage}' alone at its pace" for stage in stages),
     ]
 
