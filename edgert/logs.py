@@ -108,6 +108,16 @@ def set_up(level: str = "info", style: str = "text", stream: TextIO | None = Non
     set_level(level)
 
 
+def style() -> str:
+    """Return the form that log lines of this process have: ``text``, ``json`` or ``journal``."""
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler, JournalHandler):
+            return "journal"
+        if isinstance(handler.formatter, JsonFormatter):
+            return "json"
+    return "text"
+
+
 def set_level(level: str) -> None:
     """Show edgert's own lines from one of ``LEVELS`` on."""
     logging.getLogger(_ROOT).setLevel(level.upper())

@@ -11,7 +11,7 @@ import traceback
 
 import click
 
-from edgert.cli.voice import say
+from edgert.cli.voice import say, say_error
 from edgert.errors import EXIT_BUG, EdgertError
 from edgert.processes import EXIT_INTERRUPTED, EXIT_TERMINATED, TerminatedError
 from edgert.redact import redact
@@ -26,7 +26,7 @@ def tell(error: BaseException) -> int:
         case SystemExit():
             raise error
         case EdgertError():
-            say(str(error), logging.ERROR)
+            say_error(error)
             return error.exit_code
         case click.ClickException():
             shown = io.StringIO()

@@ -15,7 +15,7 @@ from edgert.cli.planning import plan_file
 from edgert.cli.progress import StatusLine, run_ticker
 from edgert.cli.summary import render_summary
 from edgert.cli.summary_file import require_own_file, write_summary
-from edgert.cli.voice import say
+from edgert.cli.voice import say, say_error
 from edgert.models.atomic import require_writable
 from edgert.profiles.use import ProfileUse
 from edgert.runtime import notify
@@ -97,7 +97,7 @@ def command(  # noqa: PLR0913  one parameter an option, as click has it
     if summary_file:
         write_summary(summary_file, outcome.summary)
     for error in outcome.errors:
-        say(str(error), logging.ERROR)
+        say_error(error)
     context.exit(outcome.exit_code)
 
 

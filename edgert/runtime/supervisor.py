@@ -244,8 +244,9 @@ class Supervisor:
 
     def _on_input_fault(self, member: Member, message: InputFault) -> None:
         error = crew.error_of(message.faults, message.exit_code)
-        log.error("%s", error)
         self.input_faults.append(error)
+        if self.team.has_other_sources(member):  # else it ends the run, whose last line it is
+            log.error("%s", error)
 
     def _on_failed(self, member: Member, message: Failed) -> None:
         member.failure = message  # it is dealt with when the process is gone

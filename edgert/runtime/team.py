@@ -51,6 +51,14 @@ class Team:
         """Return whose process that is; None where it is of one that is no more."""
         return next((each for each in self.everybody() if each.identity == identity), None)
 
+    def has_other_sources(self, member: Member) -> bool:
+        """Whether any stream may go on when one of a member's has ended."""
+        streams = frozenset(self._plan.streams)
+        if len(streams & member.plan.stage_names) > 1:
+            return True
+        others = [other for other in self.members.values() if other is not member]
+        return any(streams & o.plan.stage_names for o in others if o.state not in crew.ENDED)
+
     def processes(self) -> list[tuple[str, int]]:
         """Return name and pid of every process."""
         alive = [member for member in self.everybody() if member.is_alive]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -61,10 +62,36 @@ def test_an_input_that_is_not_whole(tmp_path: Path) -> None:
     stages["src"]["cut_short"] = True
     code, _, err, summary = run(write_pipeline(tmp_path, stages))
     assert code == 2
-    assert "stage 'src': ends early. Count again." in err
-    assert "Traceback" not in err
+    assert [line for line in err.splitlines() if "ends early" in line] == [
+        "stage 'src': ends early. Count again."
+    ]
+    assert err.endswith("stage 'src': ends early. Count again.\n")
+    assert summary["error"] == "stage 'src': ends early. Count again."
     assert summary["frames"]["processed"] == 50
     assert len((tmp_path / "out.txt").read_text().splitlines()) == 51
+
+
+def test_what_ends_a_run_is_one_record_among_json_lines(tmp_path: Path) -> None:
+    stages = chain(tmp_path)
+    stages["src"]["cut_short"] = True
+    _, _, err, _ = run(write_pipeline(tmp_path, stages), "--log-format", "json")
+    last = json.loads(err.splitlines()[-1])
+    assert err.count("ends early") == 1
+    assert (last["level"], last["exit_code"]) == ("error", 2)
+    assert last["message"] == "stage 'src': ends early. Count again."
+
+
+def test_a_stream_that_ends_while_another_goes_on_is_told_then_and_at_the_end(
+    tmp_path: Path,
+) -> None:
+    stages = chain(tmp_path)
+    stages["src"]["cut_short"] = True
+    stages["long"] = {"kind": "Live", "count": 50}
+    stages["one"]["inputs"] = {"n": ["src.n", "long.n"]}
+    _, _, err, _ = run(write_pipeline(tmp_path, stages))
+    told = [line for line in err.splitlines() if "ends early" in line]
+    assert told[0].endswith("ERROR supervisor: stage 'src': ends early. Count again.")
+    assert told[1:] == ["stage 'src': ends early. Count again."]
 
 
 def test_a_stage_that_raises(tmp_path: Path) -> None:

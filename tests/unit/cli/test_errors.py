@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
@@ -10,6 +11,7 @@ import pytest
 
 from edgert.cli.errors import tell
 from edgert.errors import Fault, PipelineError, RunError, UserError
+from edgert.logs import set_up
 
 
 @pytest.mark.parametrize(
@@ -32,6 +34,14 @@ def test_an_error_is_told_without_a_traceback(capsys, error, code, said):
     told = capsys.readouterr()
     assert told.err == said
     assert told.out == ""
+
+
+@pytest.mark.usefixtures("edgert_logging")
+def test_an_error_is_a_record_among_json_lines(capsys):
+    set_up(style="json")
+    assert tell(RunError("stage 'x'", "ended")) == 1
+    said = json.loads(capsys.readouterr().err)
+    assert (said["message"], said["level"], said["exit_code"]) == ("stage 'x': ended.", "error", 1)
 
 
 def test_a_bug_is_told_with_its_traceback(capsys):
