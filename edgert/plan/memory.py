@@ -16,9 +16,10 @@ from edgert.models.formats import files_of
 from edgert.plan.structs import Plan, WorkerPlan
 
 MB = 1_000_000
-ZYGOTE_BYTES = 15 * MB  # 16.3: Python, numpy, OpenCV and the stages' modules
-WORKER_BYTES = 12 * MB  # 14.7 for sink.jsonl, 17.1 for preprocess.image, 26 for source.video
-RUNTIME_BYTES = 40 * MB  # a runtime's libraries; 132 with a model of 7 MB in OpenVINO
+ZYGOTE_BYTES = 12 * MB  # 12.8: Python, numpy, OpenCV and the stages' modules
+# 13.9 for sink.jsonl, 14.2 for preprocess.image, 29 for source.video; less where workers are many.
+WORKER_BYTES = 8 * MB
+RUNTIME_BYTES = 40 * MB  # a runtime's libraries; 113 with a model of 7 MB in OpenVINO
 
 
 class Need(msgspec.Struct, frozen=True):

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from edgert.control.channel import WorkerChannel
 from edgert.control.messages import Change, Deal, Leave, Lend, Lent, LogLevel, Resume, Stop
 from edgert.logs import set_level
+from edgert.runtime.libraries import let_go_of_libraries
 from edgert.runtime.nodes.async_node import AsyncNode
 from edgert.runtime.nodes.lending import Lending
 from edgert.runtime.nodes.node import Node
@@ -25,6 +26,7 @@ _BUSY_AT_MOST_NS = 100_000_000  # or sooner, where a step waits for a camera
 _LOOK_AGAIN_S = 0.001  # at an inference that is still under way when the process is to leave
 _COLLECT_EVERY_NS = 5_000_000_000
 _BOOK_CPU_EVERY_NS = 200_000_000
+_SETTLED_AFTER_NS = 500_000_000  # by then the first frames have read what only they need
 
 
 class Loop:
@@ -46,6 +48,7 @@ class Loop:
         self._cpu_start_ns = time.process_time_ns()
         self._cpu_booked_ns = 0
         self._collected_ns = time.monotonic_ns()
+        self._settles_ns = self._collected_ns + _SETTLED_AFTER_NS
         self._busy_steps = 0
         self._hear_by_ns = 0
         self.is_leaving = False
@@ -156,13 +159,19 @@ class Loop:
             block.words[StageBlock.PROGRESS] = now_ns
 
     def _housekeep(self, now_ns: int) -> None:
-        """Between frames, now and then: collect cycles that exceptions leave, book CPU time."""
+        """Between frames, now and then: collect cycles that exceptions leave, book CPU time.
+
+        And once, what libraries needed only to get going is let go.
+        """
         if now_ns - self._cpu_booked_ns > _BOOK_CPU_EVERY_NS:
             self._cpu_booked_ns = now_ns
             self.book_cpu()
         if now_ns - self._collected_ns > _COLLECT_EVERY_NS:
             self._collected_ns = now_ns
             gc.collect(1)
+        if self._settles_ns and now_ns > self._settles_ns:
+            self._settles_ns = 0
+            let_go_of_libraries()
 
     def book_cpu(self) -> None:
         """Book the process's CPU time since the loop began with each of its stages."""

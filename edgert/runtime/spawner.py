@@ -8,6 +8,7 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -29,9 +30,10 @@ class Spawner:
     Args:
         folder: The run's folder, which the zygote removes when everything is gone.
         stdout_fd: What the workers' standard output is.
+        kinds: Of the stages that will run; other ones cost the worker that has them more memory.
     """
 
-    def __init__(self, folder: Path, stdout_fd: int) -> None:
+    def __init__(self, folder: Path, stdout_fd: int, kinds: Iterable[str]) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._socket = ours
         self._killed = False
@@ -44,7 +46,7 @@ class Spawner:
             self._process = subprocess.Popen(
                 [
                     *(sys.executable, "-P", "-c", code),
-                    *(str(theirs.fileno()), str(folder)),
+                    *(str(theirs.fileno()), str(folder), *sorted(set(kinds))),
                 ],
                 pass_fds=(theirs.fileno(),),
                 stdin=subprocess.DEVNULL,

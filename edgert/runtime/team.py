@@ -33,7 +33,8 @@ class Team:
         self.members = {worker.name: Member(worker) for worker in plan.workers}
         self.heirs: dict[str, Member] = {}
         self.channel = SupervisorChannel(folder.control_socket)
-        self.spawner = Spawner(folder.path, options.stdout_fd)
+        kinds = [stage.kind for stage in plan.stages()]
+        self.spawner = Spawner(folder.path, options.stdout_fd, kinds)
         self._plan = plan
         self._options = options
         self._fds = fds

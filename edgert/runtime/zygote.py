@@ -1,7 +1,8 @@
 """The zygote: a small single-threaded process from which workers are forked.
 
-It has numpy and OpenCV imported, so that their pages are shared by all workers, and has never run
-an operation of them: a fork after OpenCV or a vendor library has made threads hangs. It outlives
+It has numpy, OpenCV and the stages of its run imported, so that their pages are shared by all
+workers (``sharing.py``), and has never run an operation of them: a fork after OpenCV or a vendor
+library has made threads hangs. It outlives
 nobody: it dies with the supervisor, the workers die with it, and the run's folder goes last.
 
     supervisor -> zygote: fds by SCM_RIGHTS, in as many messages as they need; with the LAST of them
@@ -13,7 +14,6 @@ nobody: it dies with the supervisor, the workers die with it, and the run's fold
 from __future__ import annotations
 
 import array
-import gc
 import importlib
 import os
 import select
@@ -21,6 +21,7 @@ import shutil
 import signal
 import socket
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NoReturn
 
@@ -34,7 +35,7 @@ from edgert.processes import (
     ignore_stop_signals,
     name_process,
 )
-from edgert.runtime import worker
+from edgert.runtime import sharing, worker
 from edgert.stages.registry import BUILT_IN
 
 MAX_FDS = 250  # of 253 in one message (SCM_MAX_FD)
@@ -167,29 +168,31 @@ def _leave(folder: Path) -> NoReturn:
 
 
 def main() -> None:
-    """Run with arguments SOCKET_FD FOLDER, SIGTERM and SIGINT blocked."""
-    socket_fd, folder = sys.argv[1:]
+    """Run with arguments SOCKET_FD FOLDER KIND..., SIGTERM and SIGINT blocked."""
+    socket_fd, folder, *kinds = sys.argv[1:]
     ignore_stop_signals()
     # What ends the zygote is the end of its socket, which the loop sees; the death signal (not one
     # that a whole group may get) only covers the imports.
     signal.signal(_SUPERVISOR_DIED, lambda *_: _leave(Path(folder)))
     hear_of_parents_death(_SUPERVISOR_DIED)
     name_process("ert:zygote")
-    import_shared_libraries()
-    # A collection after the fork would write to every object and so unshare every page.
-    gc.collect()
-    gc.freeze()
-    gc.disable()
+    import_shared_libraries(kinds)
+    _filling = sharing.settle()
     supervisor = socket.socket(fileno=int(socket_fd))
     Zygote(supervisor, Path(folder)).run()
 
 
-def import_shared_libraries() -> None:
-    """Import what most workers need; nothing of it is called before the fork."""
+def import_shared_libraries(kinds: Iterable[str]) -> None:
+    """Import what the workers need; nothing of it is called before the fork.
+
+    Args:
+        kinds: Kinds of stage: a module of somebody else's is left to the workers that need it.
+    """
     import cv2  # noqa: F401
     import numpy as np  # noqa: F401
 
-    for name in (*(target.partition(":")[0] for target in BUILT_IN.values()), *_OPENED_WITH):
+    modules = [BUILT_IN[kind].partition(":")[0] for kind in kinds if kind in BUILT_IN]
+    for name in (*modules, *_OPENED_WITH):
         importlib.import_module(name)
 
 

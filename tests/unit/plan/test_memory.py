@@ -74,5 +74,5 @@ def test_too_little_is_told_with_every_number(
         pipeline.run()
     said = str(caught.value)
     assert said.startswith(f"pipeline '{pipeline.plan.name}' (rings ")
-    assert "2 workers 37.2 MiB): " in said
+    assert "2 workers 26.7 MiB): " in said
     assert "19.1 MiB can be had (a test). Let stages share a process" in said

@@ -8,24 +8,24 @@ import sys
 _SHOW = """
 import sys
 from edgert.runtime import zygote
-zygote.import_shared_libraries()
+zygote.import_shared_libraries(sys.argv[1:])
 print(*sys.modules)
 """
 
 
-def _imported() -> set[str]:
-    shown = subprocess.run(
-        [sys.executable, "-c", _SHOW], capture_output=True, text=True, check=True, timeout=60
-    )
+def _imported(*kinds: str) -> set[str]:
+    command = [sys.executable, "-c", _SHOW, *kinds]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     return set(shown.stdout.split())
 
 
 def test_it_has_what_workers_need_and_not_what_reads_and_plans_a_file():
-    imported = _imported()
+    imported = _imported("infer", "preprocess.image", "mine.stages:Own", "of.a.package")
     assert {"cv2", "numpy", "edgert.stages.infer", "edgert.stages.preprocess.convert"} <= imported
     too_much = {"yaml", "edgert.pipeline.spec", "edgert.pipeline.check", "edgert.profiles.load"}
     assert not imported & too_much
-    assert not imported & {"av", "openvino", "onnxruntime", "onnx"}
+    assert not imported & {"av", "openvino", "onnxruntime", "onnx", "mine"}
+    assert not imported & {"edgert.stages.sink.zmq", "edgert.stages.source.images"}
 
 
 def test_a_built_in_kind_is_found_without_reading_what_packages_add():
