@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import subprocess
 import sys
+import termios
+from pathlib import Path
+
+import pytest
 
 from edgert.cli.render import show_json, table
+
+REPOSITORY = Path(__file__).parents[3]
 
 
 def test_columns_line_up_and_numbers_stand_to_the_right():
@@ -16,6 +24,42 @@ def test_columns_line_up_and_numbers_stand_to_the_right():
 
 def test_a_table_without_rows_is_its_headers():
     assert table(["a", "b"], []) == "a  b"
+
+
+def test_a_table_too_wide_for_a_terminal_folds_its_widest_texts():
+    rows = [["person-ssdlite", "Finds people in a picture", 1], ["x", "y", 12]]
+    assert table(["NAME", "WHAT", "N"], rows, width=36) == (
+        "NAME            WHAT               N\n"
+        "person-ssdlite  Finds people in    1\n"
+        "                a picture\n"
+        "x               y                 12"
+    )
+    whole = table(["NAME", "WHAT", "N"], rows)
+    assert [table(["NAME", "WHAT", "N"], rows, width=n) for n in (0, 45)] == [whole, whole]
+    assert table(["NAME", "WHAT", "N"], rows, width=20) == whole  # nothing is left of it else
+
+
+@pytest.mark.parametrize("arguments", [("models", "list"), ("plan", "pipelines/record.yaml")])
+def test_tables_fit_a_terminal_of_80_columns(arguments):
+    lines = in_a_terminal(80, "-m", "edgert", *arguments).splitlines()
+    tables = [line for line in lines if "  " in line.strip() and not line.startswith("  stage")]
+    assert len(tables) > 5
+    assert max(map(len, tables)) <= 80
+
+
+def in_a_terminal(columns: int, *arguments: str) -> str:
+    """Return what a Python program prints where its standard output is a terminal."""
+    ours, its = os.openpty()
+    with open(ours, "rb", buffering=0) as reader:  # noqa: PTH123  an fd
+        termios.tcsetwinsize(its, (24, columns))
+        program = subprocess.Popen([sys.executable, *arguments], stdout=its, cwd=REPOSITORY)
+        os.close(its)
+        said = b""
+        with contextlib.suppress(OSError):  # how a terminal ends whose last writer has gone
+            while data := reader.read(4096):
+                said += data
+        assert program.wait(timeout=30) == 0
+    return said.decode().replace("\r\n", "\n")
 
 
 def test_json_keeps_letters_as_they_are(capsys):
