@@ -25,7 +25,11 @@ class Before:
 
 
 def make_stage(
-    plan: StagePlan, streams: tuple[str, ...], folder: str, before: Before = Before()
+    plan: StagePlan,
+    streams: tuple[str, ...],
+    folder: str,
+    before: Before = Before(),
+    results_fd: int = 1,
 ) -> Stage:
     """Return a stage that knows its surroundings and has not been opened yet.
 
@@ -34,6 +38,7 @@ def make_stage(
         streams: Name of each stream by its number.
         folder: Folder that relative paths start from.
         before: What has happened to it in this run.
+        results_fd: Where results go that are for standard output.
     """
     kind = Registry().stage_class(plan.kind)
     context = StageContext(
@@ -48,6 +53,7 @@ def make_stage(
         refused=before.refused,
         lost=before.lost,
         on_attempt=before.on_attempt,
+        results_fd=results_fd,
         log=logging.getLogger(f"edgert.{plan.name}"),
     )
     return kind(kind.options.model_validate(plan.settings), context)

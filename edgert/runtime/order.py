@@ -18,7 +18,7 @@ class RunOptions:
         duration_s: Seconds after which the streams end; 0 for no limit.
         stop_timeout_s: Seconds that draining may take before what still runs is killed.
         log_level: Level of the workers' logs.
-        stdout_fd: What the workers' standard output is.
+        stdout_fd: Where results go that are for standard output.
     """
 
     max_frames: int = 0

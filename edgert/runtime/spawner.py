@@ -29,7 +29,7 @@ class Spawner:
 
     Args:
         folder: The run's folder, which the zygote removes when everything is gone.
-        stdout_fd: What the workers' standard output is.
+        stdout_fd: Where results go that are for standard output.
         kinds: Of the stages that will run; other ones cost the worker that has them more memory.
     """
 

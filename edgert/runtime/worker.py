@@ -71,8 +71,9 @@ from edgert.transport.permits import Permits
 class Worker:
     """One worker process, from its order to its exit code."""
 
-    def __init__(self, order: WorkerOrder, fds: Mapping[str, int]) -> None:
+    def __init__(self, order: WorkerOrder, fds: Mapping[str, int], results_fd: int) -> None:
         self._order = order
+        self._results_fd = results_fd
         self._name = order.worker.name
         self._fds = fds
         self._stages: list[Stage] = []
@@ -204,10 +205,12 @@ class Worker:
         return [self._node(stage, plan, wiring) for stage, plan in stages], wiring
 
     def _open(self, plan: StagePlan) -> None:
-        stage = make_stage(plan, self._order.streams, self._order.folder, self._before(plan.name))
+        order = self._order
+        before = self._before(plan.name)
+        stage = make_stage(plan, order.streams, order.folder, before, self._results_fd)
         open_stage(stage)
         self._stages.append(stage)
-        must_be_there = self._order.require == "all" and not self._order.restarts
+        must_be_there = order.require == "all" and not order.restarts
         if must_be_there and isinstance(stage, Source) and stage.feed:
             stage.feed.wait_online()
 
@@ -281,9 +284,9 @@ def _infers_on_cpu(reports: Iterable[Mapping[str, Any]]) -> bool:
     return any(device.endswith(":CPU") for device in devices)
 
 
-def main(order: WorkerOrder, fds: list[int]) -> int:
+def main(order: WorkerOrder, fds: list[int], results_fd: int) -> int:
     """Run a worker in this freshly forked process; returns its exit code."""
-    return Worker(order, dict(zip(order.fd_keys, fds, strict=True))).run()
+    return Worker(order, dict(zip(order.fd_keys, fds, strict=True)), results_fd).run()
 
 
 def exit_with(code: int) -> None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import array
 import importlib
+import io
 import os
 import select
 import shutil
@@ -66,9 +67,10 @@ FromZygote = Spawned | Exited
 class Zygote:
     """Forks workers on request and tells when they end."""
 
-    def __init__(self, supervisor: socket.socket, folder: Path) -> None:
+    def __init__(self, supervisor: socket.socket, folder: Path, results_fd: int) -> None:
         self._supervisor = supervisor
         self._folder = folder
+        self._results_fd = results_fd
         self._workers: dict[int, str] = {}
         self._fds: list[int] = []
         self._decode = msgspec.msgpack.Decoder(WorkerOrder).decode
@@ -135,7 +137,7 @@ class Zygote:
             signal.signal(_SUPERVISOR_DIED, signal.SIG_DFL)
             self._supervisor.close()
             name_process(f"ert:{order.worker.name}")
-            code = worker.main(order, fds)
+            code = worker.main(order, fds, self._results_fd)
         finally:
             worker.exit_with(code)
 
@@ -179,7 +181,22 @@ def main() -> None:
     import_shared_libraries(kinds)
     _filling = sharing.settle()
     supervisor = socket.socket(fileno=int(socket_fd))
-    Zygote(supervisor, Path(folder)).run()
+    Zygote(supervisor, Path(folder), keep_for_results()).run()
+
+
+def keep_for_results() -> int:
+    """Return a number under which standard output is kept: under its own is standard error now.
+
+    So what a stage or a vendor's library prints comes between no two lines of results.
+    """
+    try:
+        kept = os.dup(1)
+        os.dup2(2, 1)
+    except OSError:  # one of them is closed: said when there is something to write
+        return 1
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)  # workers end without emptying its buffer
+    return kept
 
 
 def import_shared_libraries(kinds: Iterable[str]) -> None:

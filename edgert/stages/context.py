@@ -41,6 +41,8 @@ class StageContext:
         lost: Device -> how it failed while it ran, the last one last; others are tried first.
         on_wait: Called while the stage waits for somebody outside: that is no hang.
         on_attempt: Called with device, seconds and refusals so far before a device is opened.
+        results_fd: Standard output as a sink may write to it; in a worker, what is printed goes to
+            standard error.
     """
 
     name: str
@@ -58,6 +60,7 @@ class StageContext:
     lost: Mapping[str, str] = field(default_factory=dict)
     on_wait: Callable[[], None] = nobody_counts
     on_attempt: OnAttempt = nobody_counts
+    results_fd: int = 1
 
     def copy(self, source: Array, into: Array) -> None:
         """Copy an array and count its bytes: the way to copy pixels that is no first write."""

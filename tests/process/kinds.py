@@ -295,6 +295,33 @@ class Found(Stage):
         loan.tensor("classes")[:] = 0
 
 
+class CarelessOptions(StageOptions):
+    does: str = Field(description="What it should not do.")
+
+
+class Careless(Stage):
+    """Passes numbers on, and does what a stage should not do."""
+
+    inputs: ClassVar[Mapping[str, str]] = {"n": "numbers"}
+    outputs: ClassVar[Mapping[str, str]] = {"n": "numbers"}
+    options = CarelessOptions
+    settings: CarelessOptions
+
+    @classmethod
+    def plan(
+        cls, options: CarelessOptions, inputs: Ports, context: PlanContext
+    ) -> dict[str, PortSpec]:
+        return {"n": inputs["n"]}
+
+    def process(self, inputs: Inputs, outputs: Outputs) -> None:
+        does = self.settings.does
+        if does == "print":
+            print("a word")  # noqa: T201  the fault it stands for
+            os.write(1, b"a word of a library\n")
+        array = inputs["n"].tensors["n"]
+        outputs["n"].tensor("n", array.shape)[...] = array
+
+
 class Watch(Stage):
     """Writes what it sees of its process: threads, their cores, memory; makes OpenCV work."""
 

@@ -15,6 +15,7 @@ import pytest
 
 from edgert import Pipeline
 from edgert.errors import BusyError, PipelineError, StageError, UserError
+from edgert.results import decode
 from edgert.runtime.run import RunOptions
 from tests.process.runs import (
     NEVER,
@@ -218,3 +219,15 @@ def test_threads_of_a_stage_may_log(tmp_path: Path, caplog: pytest.LogCaptureFix
     said = [record.getMessage() for record in caplog.records if record.name == "edgert.chat"]
     assert [line for line in said if line != "chat"] == [f"frame {n}" for n in range(3000)]
     assert "chat" in said
+
+
+def test_what_a_stage_prints_is_no_result(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
+    stages = {**finding(), "one": {"kind": "Careless", "inputs": {"n": "src.n"}, "does": "print"}}
+    assert [result.frame for result in load(tmp_path, stages).results()] == list(range(50))
+    load(tmp_path, stages).run()
+    out, err = capfd.readouterr()
+    assert len(list(map(decode, out.splitlines()))) == 50
+    assert err.count("a word\n") == err.count("a word of a library\n") == 100

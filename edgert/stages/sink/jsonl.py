@@ -26,7 +26,6 @@ from edgert.stages.sink.target import absolute, check_writable
 from edgert.tensor import PortSpec
 
 STDOUT = "-"
-STDOUT_FD = 1
 
 
 class JsonlOptions(StageOptions):
@@ -77,7 +76,7 @@ class JsonlSink(Stage):
         super().__init__(options, context)
         self._results = ResultMaker(context)
         self._room = DiskRoom(absolute(options.path).parent, options.min_free_mb, context)
-        self._file = LineFile(STDOUT_FD, self._wait)
+        self._file = LineFile(context.results_fd, self._wait)
         self._written: Mapping[str, int] = {}
 
     def open(self) -> None:
