@@ -2,13 +2,18 @@
 
 The name is an abstract socket, which the kernel frees with its holder, however that ends. The
 folder (0700, for the control socket) is removed by the zygote when the supervisor is gone; one that
-was left when both were killed is swept by the next run that holds the name. It has the holder's pid
-in its name: a zygote that is late to remove it must not remove that of the next run.
+was left when both were killed is swept by the next run, of whatever name. Who is alive is told by a
+lock on the folder, which the kernel frees as well, and which is seen from every namespace: a pid or
+an abstract name is not. The folder has its holder's pid in its name: a zygote that is late to
+remove it must not remove that of the next run.
 """
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
+import re
 import shutil
 import socket
 import struct
@@ -17,6 +22,7 @@ from pathlib import Path
 
 from edgert.errors import BusyError, ResourceError
 
+_FOLDER = re.compile(r"[a-z0-9-]+\.\d+")  # name.pid
 _PEER = struct.Struct("3i")  # struct ucred: pid, uid, gid
 _CONTROL_SOCKET = "control.sock"
 _COMMAND_SOCKET = "ctl.sock"
@@ -35,11 +41,13 @@ class RunFolder:
             BusyError: A run of that name is going on.
             ResourceError: The folder cannot be made, or belongs to somebody else.
         """
-        self._lock = _take_name(name)
+        self._name = _take_name(name)
         try:
-            self.path = _make_folder(runtime_dir(), name)
+            base = runtime_dir()
+            _sweep(base)
+            self.path, self._lock = _make_folder(base, name)
         except BaseException:
-            self._lock.close()
+            self._name.close()
             raise
 
     @property
@@ -55,7 +63,8 @@ class RunFolder:
     def release(self) -> None:
         """Remove the folder and give the name up."""
         shutil.rmtree(self.path, ignore_errors=True)
-        self._lock.close()
+        os.close(self._lock)
+        self._name.close()
 
 
 def runtime_dir() -> Path:
@@ -119,9 +128,46 @@ def _address(name: str, uid: int) -> str:
     return f"\0edgert.{uid}.{name}"
 
 
-def _make_folder(base: Path, name: str) -> Path:
-    for left in base.glob(f"{name}.*"):  # a name has no dot
-        shutil.rmtree(left, ignore_errors=True)
+def _sweep(base: Path) -> None:
+    """Remove the folders of runs that are no more."""
+    for left in base.iterdir():
+        with contextlib.suppress(OSError):  # locked, a link, or swept by another run just now
+            if _FOLDER.fullmatch(left.name):
+                lock = _lock(left)
+                shutil.rmtree(left, ignore_errors=True)
+                os.close(lock)
+
+
+def _lock(folder: Path) -> int:
+    """Return the fd that holds a folder's lock.
+
+    Raises:
+        OSError: A living process has it (BlockingIOError), or it is no folder.
+    """
+    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        raise
+    return lock
+
+
+def _make_locked(path: Path) -> int:
+    """Make a folder that is locked from the moment on in which it has its name."""
+    unlocked = path.with_name(f".{path.name}")  # nobody sweeps a folder of such a name
+    unlocked.mkdir(mode=0o700, exist_ok=True)
+    lock = _lock(unlocked)
+    try:
+        unlocked.rename(path)
+    except OSError:
+        os.close(lock)
+        raise
+    return lock
+
+
+def _make_folder(base: Path, name: str) -> tuple[Path, int]:
+    """Return the folder and the fd that holds its lock."""
     path = base / f"{name}.{os.getpid()}"
     if len(os.fsencode(path / _CONTROL_SOCKET)) > _LONGEST_SOCKET_PATH:
         raise ResourceError(
@@ -130,14 +176,13 @@ def _make_folder(base: Path, name: str) -> Path:
             "Set XDG_RUNTIME_DIR to a shorter one",
         )
     try:
-        path.mkdir(mode=0o700)
+        return path, _make_locked(path)
     except OSError as error:
         raise ResourceError(
             f"folder '{path}'",
             f"cannot be made ({error.strerror})",
             "Set XDG_RUNTIME_DIR to a writable folder",
         ) from error
-    return path
 
 
 def _take_name(name: str) -> socket.socket:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
+import tempfile
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from edgert.runtime.folder import runtime_dir
 from edgert.runtime.run import RunOptions
 from tests.process.runs import (
     assert_adds_up,
@@ -168,8 +171,17 @@ def test_a_killed_supervisor_leaves_nothing(tmp_path: Path) -> None:
     assert summary["frames"]["processed"] == 5
 
 
+@pytest.fixture
+def own_runtime_dir(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A folder for the sockets of this test's runs alone: others would sweep what it looks at."""
+    with tempfile.TemporaryDirectory(prefix="edgert-") as folder:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
+        yield
+
+
+@pytest.mark.usefixtures("own_runtime_dir")
 def test_a_folder_that_was_left_is_swept(tmp_path: Path) -> None:
-    """Supervisor and zygote killed at once: the next run of the name removes what they left."""
+    """Supervisor and zygote killed at once: the next run, of any name, removes what they left."""
     name = unique_name()
     file = write_pipeline(tmp_path, counting(tmp_path), name=name)
     with started(file) as running:
@@ -180,8 +192,9 @@ def test_a_folder_that_was_left_is_swept(tmp_path: Path) -> None:
         os.kill(pids["zygote"], signal.SIGKILL)
         wait_for(lambda: all(map(is_gone, pids.values())), "all gone", timeout_s=2)
     assert folders_of(name)
-    assert run(file, "--max-frames", "5")[0] == 0
-    assert not folders_of(name)
+    other = write_pipeline(tmp_path, counting(tmp_path))
+    assert run(other, "--max-frames", "5")[0] == 0
+    assert not list(runtime_dir().iterdir())
 
 
 def test_a_killed_zygote_ends_the_run(tmp_path: Path) -> None:

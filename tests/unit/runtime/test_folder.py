@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -46,15 +47,41 @@ def test_a_name_is_held_once_and_free_again(base: Path) -> None:
 
 
 def test_what_a_killed_run_left_is_swept(base: Path) -> None:
-    name = unique_name()
+    """Of whatever name; never that of a living run, and nothing that is no run's folder."""
+    name, alive = unique_name(), RunFolder(unique_name())
+    for left in (base / f"{name}.1", base / f"{name}-2.{os.getpid()}"):
+        left.mkdir()
+        (left / "control.sock").touch()
+    away = base.parent / "away"
+    away.mkdir()
+    kept = [base / "something", base / f"{name}-3.1", base / f"{name}-4.1"]
+    kept[0].mkdir()
+    kept[1].symlink_to(away)
+    kept[2].touch()
     RunFolder(name).release()
-    left = base / f"{name}.1"
-    left.mkdir()
-    (left / "control.sock").touch()
-    others = base / f"{name}-2.1"
-    others.mkdir()
-    RunFolder(name).release()
-    assert list(base.iterdir()) == [others]
+    assert set(base.iterdir()) == {alive.path, *kept}
+    assert away.is_dir()
+    alive.release()
+
+
+def test_runs_that_start_at_once_sweep_each_other_not(base: Path) -> None:
+    RunFolder(unique_name()).release()
+    folders: list[RunFolder] = []
+    everybody = threading.Barrier(8)
+
+    def start() -> None:
+        everybody.wait()
+        folders.extend(RunFolder(unique_name()) for _ in range(5))
+
+    threads = [threading.Thread(target=start) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {folder.path for folder in folders} == set(base.iterdir())
+    assert len(folders) == 40
+    for folder in folders:
+        folder.release()
 
 
 def test_a_path_too_long_for_a_socket_is_refused(
