@@ -13,15 +13,7 @@ import msgspec
 import yaml
 
 from edgert.errors import MediaError, ModelError
-from edgert.models.describe import (
-    ClassificationHead,
-    DetectionHead,
-    ImageInput,
-    LinesHead,
-    PoseHead,
-    SegmentationHead,
-    TextHead,
-)
+from edgert.models.describe import Handling
 from edgert.tensor import TensorSpec
 
 SAMPLE_PREFIX = "sample:"
@@ -143,20 +135,14 @@ class Sample(Item, frozen=True):
 
 
 class ModelEntry(Item, frozen=True):
-    """A model of the catalog, with what preprocess and postprocess must know.
+    """A model of the catalog.
 
     Attributes:
         format: Kind of file.
         inputs: As the file declares them, open dimensions as None.
         outputs: With the shapes of ``shape`` fixed.
         shape: Sizes for inputs that the file leaves open; used where the user gives none.
-        image: How pictures go in.
-        detection: How detections come out; None for other tasks.
-        pose: How poses come out; None for other tasks.
-        segmentation: How masks come out; None for other tasks.
-        classification: How classes come out; None for other tasks.
-        lines: How lines of text come out; None for other tasks.
-        text: How the text of a line comes out; None for other tasks.
+        handling: How pictures go in and what comes out; its keys stand among the entry's own.
     """
 
     size_bytes: Bytes
@@ -164,13 +150,7 @@ class ModelEntry(Item, frozen=True):
     inputs: dict[str, TensorSpec]
     outputs: dict[str, TensorSpec]
     shape: dict[str, list[int]] = {}
-    image: ImageInput | None = None
-    detection: DetectionHead | None = None
-    pose: PoseHead | None = None
-    segmentation: SegmentationHead | None = None
-    classification: ClassificationHead | None = None
-    lines: LinesHead | None = None
-    text: TextHead | None = None
+    handling: Handling = Handling()
 
     @property
     def fixed_inputs(self) -> dict[str, TensorSpec]:
@@ -243,6 +223,8 @@ def parse_catalog(text: str) -> Catalog:
         for head, key in NAMES_IN_FILES.items():
             if key in entry.get(head, {}):
                 entry[head][key] = _names(entry[head][key])
+        fields = Handling.__struct_fields__
+        entry["handling"] = {field: entry.pop(field) for field in fields if field in entry}
     return msgspec.convert(raw, Catalog)
 
 

@@ -132,7 +132,29 @@ class TextHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     has_space: bool = False
 
 
-class ModelDescription(msgspec.Struct, frozen=True):
+class Handling(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What preprocess and postprocess must know of a model; None where nobody said, or not of it.
+
+    Attributes:
+        image: How pictures go in.
+        detection: How detections come out.
+        pose: How poses come out.
+        segmentation: How masks come out.
+        classification: How classes come out.
+        lines: How lines of text come out.
+        text: How the text of a line comes out.
+    """
+
+    image: ImageInput | None = None
+    detection: DetectionHead | None = None
+    pose: PoseHead | None = None
+    segmentation: SegmentationHead | None = None
+    classification: ClassificationHead | None = None
+    lines: LinesHead | None = None
+    text: TextHead | None = None
+
+
+class ModelDescription(Handling, frozen=True):
     """A model as the plan sees it.
 
     Attributes:
@@ -144,13 +166,6 @@ class ModelDescription(msgspec.Struct, frozen=True):
         inputs: Inputs after fixing shapes.
         outputs: Outputs after fixing shapes.
         shapes: The shapes that were fixed, as given to the backend.
-        image: How pictures go in; None where nobody said.
-        detection: How detections come out; None where nobody said.
-        pose: How poses come out; None where nobody said.
-        segmentation: How masks come out; None where nobody said.
-        classification: How classes come out; None where nobody said.
-        lines: How lines of text come out; None where nobody said.
-        text: How the text of a line comes out; None where nobody said.
         licence: SPDX name; empty where not known.
     """
 
@@ -161,13 +176,6 @@ class ModelDescription(msgspec.Struct, frozen=True):
     inputs: dict[str, TensorSpec]
     outputs: dict[str, TensorSpec]
     shapes: dict[str, list[int]] = {}
-    image: ImageInput | None = None
-    detection: DetectionHead | None = None
-    pose: PoseHead | None = None
-    segmentation: SegmentationHead | None = None
-    classification: ClassificationHead | None = None
-    lines: LinesHead | None = None
-    text: TextHead | None = None
     licence: str = ""
 
 

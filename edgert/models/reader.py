@@ -120,14 +120,8 @@ class Models:
             inputs=inputs,
             outputs=outputs,
             shapes=fixed,
-            image=entry.image if entry else None,
-            detection=entry.detection if entry else None,
-            pose=entry.pose if entry else None,
-            segmentation=entry.segmentation if entry else None,
-            classification=entry.classification if entry else None,
-            lines=entry.lines if entry else None,
-            text=entry.text if entry else None,
             licence=entry.licence if entry else "",
+            **(msgspec.structs.asdict(entry.handling) if entry else {}),
         )
 
 

@@ -49,6 +49,21 @@ def write_pipeline(
     return file
 
 
+def joined(folder: Path, count: int, one: str = "Step") -> dict[str, dict[str, Any]]:
+    """Return a join of a short and a long way, the long one with several frames in flight."""
+    return {
+        "src": {"kind": "Numbers", "count": count, "words": 64},
+        "one": {"kind": one, "inputs": {"n": "src.n"}},
+        "two": {"kind": "AsyncStep", "inputs": {"n": "one.n"}},
+        "both": {
+            "kind": "Both",
+            "inputs": {"a": "src.n", "b": "two.n"},
+            "path": str(folder / "both.txt"),
+        },
+        "out": {"kind": "Write", "inputs": {"n": "two.n"}, "path": str(folder / "out.txt")},
+    }
+
+
 class NoModels:
     """For pipelines without models."""
 

@@ -19,6 +19,7 @@ from tests.process.runs import (
     NEVER,
     NoModels,
     assert_adds_up,
+    joined,
     started,
     wait_for,
     write_pipeline,
@@ -29,20 +30,6 @@ from tests.process.test_control import ENDLESS, Controlled, chain, controlled, c
 pytestmark = pytest.mark.process
 
 Stages = dict[str, dict[str, Any]]
-
-
-def joined(folder: Path) -> Stages:
-    return {
-        "src": {"kind": "Numbers", "count": ENDLESS, "words": 64},
-        "one": {"kind": "Shared", "inputs": {"n": "src.n"}},
-        "two": {"kind": "AsyncStep", "inputs": {"n": "one.n"}},
-        "both": {
-            "kind": "Both",
-            "inputs": {"a": "src.n", "b": "two.n"},
-            "path": str(folder / "both.txt"),
-        },
-        "out": {"kind": "Write", "inputs": {"n": "two.n"}, "path": str(folder / "out.txt")},
-    }
 
 
 class File:
@@ -74,7 +61,7 @@ def pids(it: Controlled) -> dict[str, int]:
 
 
 def test_every_stage_is_started_again_and_no_frame_is_lost(tmp_path: Path) -> None:
-    file = File(tmp_path, joined(tmp_path), restart=NEVER)
+    file = File(tmp_path, joined(tmp_path, ENDLESS, one="Shared"), restart=NEVER)
     with controlled(file.pipeline) as it:
         before = pids(it)
         for name in before:
@@ -142,7 +129,7 @@ def test_what_cannot_be_set_is_refused_and_changes_nothing(tmp_path: Path) -> No
 
 
 def test_a_reload_restarts_what_has_changed_alone(tmp_path: Path) -> None:
-    file = File(tmp_path, joined(tmp_path))
+    file = File(tmp_path, joined(tmp_path, ENDLESS, one="Shared"))
     with controlled(file.pipeline) as it:
         before = pids(it)
         (answer,) = it.ask(Reload())
@@ -233,7 +220,7 @@ def test_what_does_not_open_is_rolled_back_and_no_frame_is_lost(
 def test_a_reload_of_which_one_part_fails_changes_nothing(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    stages = joined(tmp_path)
+    stages = joined(tmp_path, ENDLESS, one="Shared")
     stages["three"] = {"kind": "Step", "inputs": {"n": "two.n"}}
     stages["out"]["inputs"] = {"n": "three.n"}
     file = File(tmp_path, stages)
@@ -265,7 +252,7 @@ def test_a_reload_of_which_one_part_fails_changes_nothing(
 
 def test_what_cannot_go_back_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     once = tmp_path / "opened"
-    stages = joined(tmp_path)
+    stages = joined(tmp_path, ENDLESS, one="Shared")
     stages["three"] = {"kind": "Step", "inputs": {"n": "two.n"}}
     stages["four"] = {"kind": "OpensOnce", "inputs": {"n": "three.n"}, "once": str(once)}
     stages["out"]["inputs"] = {"n": "four.n"}
@@ -309,7 +296,7 @@ def test_a_replica_that_is_away_comes_back_with_the_new_plan(tmp_path: Path) -> 
 
 
 def test_a_run_can_be_drained_while_it_is_changed(tmp_path: Path) -> None:
-    file = File(tmp_path, joined(tmp_path))
+    file = File(tmp_path, joined(tmp_path, ENDLESS, one="Shared"))
     with controlled(file.pipeline) as it:
         for name in ("one", "src"):
             file.change(lambda d, name=name: d["stages"][name].update(lose=[10**9]))

@@ -14,7 +14,7 @@ import pytest
 from edgert import Pipeline
 from edgert.runtime import crew
 from edgert.runtime.run import Outcome, Run, RunOptions
-from tests.process.runs import NEVER, assert_adds_up, load, run, write_pipeline
+from tests.process.runs import NEVER, assert_adds_up, joined, load, run, write_pipeline
 
 pytestmark = pytest.mark.process
 
@@ -26,21 +26,6 @@ SOON = {"delay_ms": 1}
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     return tmp_path / "state"
-
-
-def joined(folder: Path, count: int = COUNT) -> dict[str, dict[str, Any]]:
-    """A join of a short and a long way, the long one with several frames in flight."""
-    return {
-        "src": {"kind": "Numbers", "count": count, "words": 64},
-        "one": {"kind": "Step", "inputs": {"n": "src.n"}},
-        "two": {"kind": "AsyncStep", "inputs": {"n": "one.n"}},
-        "both": {
-            "kind": "Both",
-            "inputs": {"a": "src.n", "b": "two.n"},
-            "path": str(folder / "both.txt"),
-        },
-        "out": {"kind": "Write", "inputs": {"n": "two.n"}, "path": str(folder / "out.txt")},
-    }
 
 
 def run_with_kills(pipeline: Pipeline, victims: list[str], every: int = 90) -> Outcome:
@@ -70,7 +55,7 @@ def rows_of(file: Path) -> list[list[int]]:
     ids=["own", "middle", "ends"],
 )
 def test_a_killed_worker_of_any_kind_goes_on(tmp_path: Path, shared: dict[str, str]) -> None:
-    stages = joined(tmp_path)
+    stages = joined(tmp_path, COUNT)
     for stage, worker in shared.items():
         stages[stage]["worker"] = worker
     pipeline = load(tmp_path, stages, restart=SOON)
@@ -97,7 +82,7 @@ def test_frames_that_the_dead_had_are_tried_once_more(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Most kills lose nothing: what was in the dead worker's hands is whole in its ring."""
-    pipeline = load(tmp_path, joined(tmp_path), restart=SOON)
+    pipeline = load(tmp_path, joined(tmp_path, COUNT), restart=SOON)
     outcome = run_with_kills(pipeline, ["one", "two", "one", "two"])
     assert outcome.summary.frames == {
         "read": COUNT, "processed": COUNT, "dropped": 0, "lost": 0
@@ -141,7 +126,7 @@ def test_an_exhausted_budget_ends_the_run(tmp_path: Path) -> None:
 
 
 def test_a_worker_that_cannot_boot_is_not_started_again(tmp_path: Path) -> None:
-    stages = joined(tmp_path)
+    stages = joined(tmp_path, COUNT)
     stages["one"]["fail_open"] = "user"
     code, _, err, summary = run(write_pipeline(tmp_path, stages, restart=SOON))
     assert code == 2
@@ -166,7 +151,7 @@ def test_a_hung_worker_is_killed_and_started_again(
 
 def test_a_frozen_worker_is_killed_and_started_again(tmp_path: Path) -> None:
     """Stopped while it has nothing to do, it gives no sign of life."""
-    pipeline = load(tmp_path, joined(tmp_path), restart={**SOON, "hang_s": 1.5})
+    pipeline = load(tmp_path, joined(tmp_path, COUNT), restart={**SOON, "hang_s": 1.5})
     run = Run(pipeline.plan, RunOptions())
     run.start()
     frozen = 0
@@ -182,14 +167,14 @@ def test_a_frozen_worker_is_killed_and_started_again(tmp_path: Path) -> None:
 
 
 def test_the_policy_can_say_never(tmp_path: Path) -> None:
-    pipeline = load(tmp_path, joined(tmp_path), restart=NEVER)
+    pipeline = load(tmp_path, joined(tmp_path, COUNT), restart=NEVER)
     outcome = run_with_kills(pipeline, ["one"])
     assert outcome.exit_code == 1
     assert "was ended by SIGKILL" in str(outcome.errors[0])
 
 
 def test_a_stage_may_have_its_own_policy(tmp_path: Path) -> None:
-    stages = joined(tmp_path)
+    stages = joined(tmp_path, COUNT)
     stages["one"]["restart"] = NEVER
     plan = load(tmp_path, stages, restart={"delay_ms": 7}).plan
     assert plan.worker_of("one").restart.policy == "never"

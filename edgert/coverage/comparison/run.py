@@ -135,7 +135,7 @@ class _Comparing:
     def boxes(self, comparison: Comparison, feed: Feed) -> Comparison:
         """Add the boxes of a detector."""
         entry = self._run.model.entry
-        is_detector = bool(entry and entry.detection) or "family" in self._run.detection
+        is_detector = bool(entry and entry.handling.detection) or "family" in self._run.detection
         there = [number for number, each in enumerate(comparison.samples) if each.outputs]
         if not is_detector or not there:
             return comparison

@@ -53,32 +53,33 @@ def test_every_model_fits_itself(entry: ModelEntry) -> None:
     assert all(spec.is_static for spec in entry.fixed_inputs.values())
     assert all(spec.is_static for spec in entry.outputs.values())
     assert {spec.dtype for spec in [*entry.inputs.values(), *entry.outputs.values()]} <= set(DTYPES)
-    if entry.image:
-        assert entry.image.tensor in entry.inputs
-        assert entry.image.layout in ("NCHW", "NHWC")
-        assert entry.image.colour in ("RGB", "BGR", "GRAY")
-        assert entry.image.resize in RESIZES
-    if entry.detection:
-        assert entry.detection.family in FAMILIES
-        assert set(entry.detection.tensors.values()) <= set(entry.outputs)
-        assert all(label.strip() == label != "" for label in entry.detection.labels)
-    if entry.lines:
-        assert entry.lines.family == "db"
-        assert set(entry.lines.tensors.values()) <= set(entry.outputs)
-    if entry.text:
-        assert entry.text.family == "ctc"
-        assert set(entry.text.tensors.values()) <= set(entry.outputs)
-    if entry.segmentation:
-        assert entry.segmentation.family in ("classes", "scores", "probability")
-        assert set(entry.segmentation.tensors.values()) <= set(entry.outputs)
-        assert entry.segmentation.labels[0] == "background"
-    if entry.classification:
-        (output,) = (entry.outputs[name] for name in entry.classification.tensors.values())
-        assert output.shape == (1, len(entry.classification.labels))
-    if entry.pose:
-        assert entry.pose.family in ("movenet", "blazepose")
-        assert set(entry.pose.tensors.values()) <= set(entry.outputs)
-        assert len(set(entry.pose.keypoints)) == len(entry.pose.keypoints) > 0
+    handling = entry.handling
+    if handling.image:
+        assert handling.image.tensor in entry.inputs
+        assert handling.image.layout in ("NCHW", "NHWC")
+        assert handling.image.colour in ("RGB", "BGR", "GRAY")
+        assert handling.image.resize in RESIZES
+    if handling.detection:
+        assert handling.detection.family in FAMILIES
+        assert set(handling.detection.tensors.values()) <= set(entry.outputs)
+        assert all(label.strip() == label != "" for label in handling.detection.labels)
+    if handling.lines:
+        assert handling.lines.family == "db"
+        assert set(handling.lines.tensors.values()) <= set(entry.outputs)
+    if handling.text:
+        assert handling.text.family == "ctc"
+        assert set(handling.text.tensors.values()) <= set(entry.outputs)
+    if handling.segmentation:
+        assert handling.segmentation.family in ("classes", "scores", "probability")
+        assert set(handling.segmentation.tensors.values()) <= set(entry.outputs)
+        assert handling.segmentation.labels[0] == "background"
+    if handling.classification:
+        (output,) = (entry.outputs[name] for name in handling.classification.tensors.values())
+        assert output.shape == (1, len(handling.classification.labels))
+    if handling.pose:
+        assert handling.pose.family in ("movenet", "blazepose")
+        assert set(handling.pose.tensors.values()) <= set(entry.outputs)
+        assert len(set(handling.pose.keypoints)) == len(handling.pose.keypoints) > 0
 
 
 @pytest.mark.parametrize("entry", CATALOG.models.values(), ids=lambda entry: entry.name)
@@ -89,7 +90,7 @@ def test_fixed_inputs_keep_what_the_file_declares(entry: ModelEntry) -> None:
 
 
 def test_the_labels_of_coco() -> None:
-    head = CATALOG.model("yolox-nano").detection
+    head = CATALOG.model("yolox-nano").handling.detection
     assert head is not None
     assert len(set(head.labels)) == 80
     assert (head.labels[0], head.labels[2], head.labels[79]) == ("person", "car", "toothbrush")

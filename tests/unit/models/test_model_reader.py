@@ -92,7 +92,7 @@ def test_other_shapes_are_read_from_the_file(pulled_cache: Cache) -> None:
     found = Models(cache=pulled_cache).describe("person-ssdlite", shapes)
     assert found.inputs == {"image_tensor": TensorSpec("u8", (1, 320, 480, 3))}
     assert found.shapes == shapes
-    assert found.image is PERSON.image
+    assert found.image is PERSON.handling.image
 
 
 @pytest.mark.usefixtures("no_child")
@@ -101,7 +101,7 @@ def test_a_file_of_the_catalogs_checksum_is_that_model(pulled_cache: Cache, tmp_
     shutil.copy(source, tmp_path / "mine.pb")
     found = Models(tmp_path, cache=pulled_cache).describe("./mine.pb", {})
     assert (found.name, found.path) == ("person-ssdlite", str(tmp_path / "mine.pb"))
-    assert found.detection == PERSON.detection
+    assert found.detection == PERSON.handling.detection
     assert found.licence == "MIT"
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import av
 import cv2
+import msgspec
 import numpy as np
 import pytest
 
@@ -35,8 +36,7 @@ def described(name: str) -> ModelDescription:
         entry.fixed_inputs,
         entry.outputs,
         entry.shape,
-        entry.image,
-        entry.detection,
+        **msgspec.structs.asdict(entry.handling),
     )
 
 
