@@ -18,7 +18,7 @@ from edgert.backends.opcount import OperatorCount, count_operators
 from edgert.backends.openvino_bytes import take_bytes
 from edgert.backends.openvino_devices import HETERO, Target, config_of, count_placed, target_of
 from edgert.backends.openvino_kept import read_or_keep
-from edgert.backends.openvino_runtime import READ_ERRORS, ov, reason
+from edgert.backends.openvino_runtime import READ_ERRORS, ov, reason, unread
 from edgert.backends.openvino_session import OpenVinoSession
 from edgert.backends.placement import landed
 from edgert.errors import DeviceError, ModelError
@@ -112,8 +112,7 @@ class OpenVinoBackend:
                 reader = self._frontends.load_by_framework(frontend)
                 model = reader.convert(reader.load(path))
         except READ_ERRORS as error:
-            fault = f"OpenVINO cannot read it: {reason(error)}"
-            raise ModelError(place, fault, "Fetch or convert it again") from error
+            raise unread(place, error) from error
         if not model.outputs:
             raise ModelError(place, "OpenVINO finds no model in it")
         _fix_shapes(model, shapes, place)

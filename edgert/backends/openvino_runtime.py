@@ -6,8 +6,12 @@ import re
 import sys
 from typing import Any
 
+from edgert.errors import ModelError
+
 _NOT_WANTED = ("openvino_telemetry", "openvino.tools.ovc")
 _SOURCE = re.compile(r"Exception from \S+:\d+:\s*;?\s*")
+# What it says of an operator for which it has nothing, and of several of them.
+_LACKS = re.compile(r"(?:No translator found for|No conversion rule found for operations:) (.+)")
 _NOISE = ("FrontEnd API failed", "Caught exception:")
 
 
@@ -48,3 +52,17 @@ def reason(error: Exception) -> str:
     said = [line for line in lines if line and not line.startswith(_NOISE)]
     plain = [line for line in said if " failed at src/" not in line] or said
     return "; ".join(plain).rstrip(".")[:400] or type(error).__name__
+
+
+def unread(place: str, error: Exception) -> ModelError:
+    """Return the error of a model that cannot be read: broken, or of operators that it lacks."""
+    said = reason(error)
+    lacking = _LACKS.search(said)
+    if lacking is None:
+        return ModelError(place, f"OpenVINO cannot read it: {said}", "Fetch or convert it again")
+    operators = lacking[1].removesuffix(" node")
+    return ModelError(
+        place,
+        f"OpenVINO does not support all of its operators; it lacks {operators}",
+        "Ask for a runtime that has them, or export the model without them",
+    )

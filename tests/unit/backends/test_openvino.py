@@ -3,6 +3,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
 from edgert.backends.base import CompileRequest, DeviceFacts, Session
@@ -265,3 +266,26 @@ def _detect(session: Session, image: Array) -> dict[str, Array]:
         array[:] = -1
     models.infer(session, {"image_tensor": image}, outputs)
     return outputs
+
+
+@pytest.mark.parametrize("name", ["openvino", "emulated"])
+def test_an_operator_that_openvino_lacks_is_named(name: str, tmp_path: Path) -> None:
+    """An emulated device replays OpenVINO's inference: what that lacks, it has not either."""
+    pytest.importorskip("ai_edge_litert")
+    from tests import tflite_models
+
+    file = tflite_models.blending(tmp_path / "m.tflite")
+    with pytest.raises(ModelError) as caught, models.session_of(name, file):
+        pass
+    assert str(caught.value) == (
+        "model 'm.tflite': OpenVINO does not support all of its operators; it lacks IF. "
+        "Ask for a runtime that has them, or export the model without them."
+    )
+
+
+def test_an_operator_of_somebody_else_is_named(tmp_path: Path) -> None:
+    node = onnx.helper.make_node("Blur", ["x"], ["y"], domain="their")
+    x, y = models.value("x", (1,)), models.value("y", (1,))
+    file = models.save(tmp_path / "m.onnx", [node], [x], [y])
+    with pytest.raises(ModelError, match=r"; it lacks their\.Blur\. Ask"):
+        backend("openvino").signature(str(file), {})
