@@ -12,6 +12,7 @@ from edgert.pipeline.document import Document
 from edgert.pipeline.graph import cycles, edges, order, streams
 from edgert.plan.aside import Aside, Way, find_aside
 from edgert.plan.devices import requested, requests_of, turns_of, unknown_devices
+from edgert.plan.given import faults_of
 from edgert.plan.links import drops, edge_name, links_of
 from edgert.plan.pace import frame_interval_ms
 from edgert.plan.placement import Placement, place
@@ -164,16 +165,23 @@ class _Builder:
                 )
                 for port, links in spec.inputs.items()
             }
-            self._ports[name] = self._classes[name].plan(
-                self._options[name], self._inputs[name], context
-            )
+            given = self._classes[name].plan(self._options[name], self._inputs[name], context)
         except UserError as error:
             self._note(name, error)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             if spec.kind in BUILT_IN:
                 raise  # a bug of ours
-            fault = f"kind '{spec.kind}' raised {type(error).__name__} in its plan(): {error}"
-            self._note(name, UserError(context.place, fault, "Mend the stage, or ask its author"))
+            self._note_author(name, f"raised {type(error).__name__} in its plan(): {error}")
+        else:
+            faults = list(faults_of(given, self._classes[name].outputs))
+            for fault in faults:
+                self._note_author(name, f"is wrong in its plan(): {fault}")
+            if not faults:
+                self._ports[name] = given
+
+    def _note_author(self, name: str, fault: str) -> None:
+        said = f"kind '{self._spec.stages[name].kind}' {fault}"
+        self._note(name, UserError(f"stage '{name}'", said, "Mend the stage, or ask its author"))
 
     def _context(self, name: str) -> PlanContext:
         sources = tuple(self._streams[stream] for stream in self._reached[name])

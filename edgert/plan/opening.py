@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from edgert.plan.structs import StagePlan
 from edgert.stages.base import OnAttempt, Stage, StageContext, nobody_counts
+from edgert.stages.raised import named
 from edgert.stages.registry import Registry
 
 OPEN_S = "open_s"  # a stage's report: how long it took to open
@@ -56,13 +57,15 @@ def make_stage(
         results_fd=results_fd,
         log=logging.getLogger(f"edgert.{plan.name}"),
     )
-    return kind(kind.options.model_validate(plan.settings), context)
+    with named(kind, context.place, "when it was made"):
+        return kind(kind.options.model_validate(plan.settings), context)
 
 
 def open_stage(stage: Stage) -> None:
     """Open a stage, and note in its report how long that took."""
     begun_s = time.monotonic()
-    stage.open()
+    with named(type(stage), stage.context.place, "in open()"):
+        stage.open()
     took_s = time.monotonic() - begun_s
     stage.context.report[OPEN_S] = round(took_s, 3)
     stage.context.log.debug("opened in %.3f s", took_s, extra={"open_ms": round(took_s * 1e3)})

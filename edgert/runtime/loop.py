@@ -17,6 +17,7 @@ from edgert.runtime.libraries import let_go_of_libraries
 from edgert.runtime.nodes.async_node import AsyncNode
 from edgert.runtime.nodes.lending import Lending
 from edgert.runtime.nodes.node import Node
+from edgert.stages.raised import named
 from edgert.transport.ledger import StageBlock
 from edgert.transport.polling import Poll, poll_of
 
@@ -116,7 +117,8 @@ class Loop:
         for node in self._nodes:
             stage = node.stage
             if stage.context.name == message.stage:
-                stage.change(stage.options.model_validate(message.settings))
+                with named(type(stage), stage.context.place, "in change()"):
+                    stage.change(stage.options.model_validate(message.settings))
                 stage.context.log.info("%s: goes on with other options", stage.context.place)
 
     def _lend(self, message: Lend | Resume) -> None:

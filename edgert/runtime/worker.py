@@ -62,6 +62,7 @@ from edgert.runtime.watch import STACK_SIGNAL
 from edgert.runtime.wiring import Wiring
 from edgert.runtime.worker_log import ToSupervisorHandler
 from edgert.stages.base import AsyncStage, BatchStage, Source, Stage
+from edgert.stages.raised import named
 from edgert.transport.gate import FlowGate
 from edgert.transport.join import Join, Port
 from edgert.transport.ledger import StageBlock
@@ -159,11 +160,12 @@ class Worker:
 
     def _close(self) -> None:
         """Close every stage, the first fault of which is raised when all are closed."""
-        faults: list[Exception] = []
+        faults: list[EdgertError] = []
         for stage in self._stages:
             try:
-                stage.close()
-            except Exception as error:  # noqa: BLE001  the others' files must be closed all the same
+                with named(type(stage), stage.context.place, "in close()"):
+                    stage.close()
+            except EdgertError as error:  # the others' files must be closed all the same
                 faults.append(error)
         self._stages.clear()
         if faults:

@@ -20,6 +20,7 @@ from edgert.stages.base import (
 )
 from edgert.tensor import FrameHeader, PortSpec
 from edgert.transport.address import Array, address_of_map
+from edgert.transport.holders import holders
 from edgert.transport.slot import Loan, Sample, SlotLayout
 
 
@@ -72,10 +73,18 @@ class StageRun:
         loans = {name: slot.loan for name, slot in self.outputs.items()}
         for loan in loans.values():
             loan.inherit(next(iter(samples.values())))
+        held = holders(samples)
         self._run(samples, loans)
+        held_after = holders(samples)
         kept = [name for sample in samples.values() for name in sample.views_kept()]
+        kept += [name for loan in loans.values() for name in loan.views_kept()]
         if kept:
             raise AssertionError(f"views of {kept} were kept after their frame ended")
+        if held_after != held:
+            raise AssertionError("the frame of an input was kept after it ended")
+        blank = [name for name, loan in loans.items() if loan.is_blank]
+        if blank:
+            raise AssertionError(f"nothing was written to {blank}")
         return {name: slot.received() for name, slot in self.outputs.items()}
 
     def grab(self) -> dict[str, Sample] | None:

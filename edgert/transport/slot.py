@@ -40,6 +40,7 @@ from edgert.transport.header import (
     unpack_header,
     unpack_metadata,
 )
+from edgert.transport.holders import held_elsewhere
 
 PAGE_BYTES = 4096
 _NUMPY = {name: np.dtype(numpy) for name, numpy in DTYPES.items()}
@@ -255,6 +256,15 @@ class Loan(_Slot):
         start = self._base + self.layout.metadata_offset
         self._map[start : start + len(encoded)] = encoded
         METADATA_BYTES.pack_into(self._map, self._base + METADATA_AT, len(encoded))
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether the port has tensors, and this frame was given none of them."""
+        return not self._used and bool(self.layout.places)
+
+    def views_kept(self) -> list[str]:
+        """Name the tensors of which somebody else holds a view: asked before it is sent."""
+        return held_elsewhere(self._arrays)
 
     def finish(self) -> None:
         """Mark the tensors that were not asked for as absent: called by the transport."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Mapping
@@ -24,6 +25,7 @@ from edgert.stages.base import (
     Ports,
     Source,
     Stage,
+    StageContext,
     StageOptions,
 )
 from edgert.tensor import FrameHeader, PortSpec, TensorSpec
@@ -295,6 +297,11 @@ class Found(Stage):
         loan.tensor("classes")[:] = 0
 
 
+class Wordless(Exception):  # noqa: N818  an error whose text cannot be had
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
 class CarelessOptions(StageOptions):
     does: str = Field(description="What it should not do.")
 
@@ -313,13 +320,48 @@ class Careless(Stage):
     ) -> dict[str, PortSpec]:
         return {"n": inputs["n"]}
 
+    def __init__(self, options: CarelessOptions, context: StageContext) -> None:
+        super().__init__(options, context)
+        if options.does == "exit in __init__":
+            sys.exit(0)
+
+    def open(self) -> None:
+        if self.settings.does == "exit in open":
+            sys.exit(0)
+
+    def end_stream(self, stream: int) -> None:
+        if self.settings.does == "raise in end_stream":
+            raise OSError("it is over")
+
+    def close(self) -> None:
+        if self.settings.does == "raise in close":
+            raise OSError("it is over")
+
     def process(self, inputs: Inputs, outputs: Outputs) -> None:
         does = self.settings.does
+        if does == "assert in process":
+            raise AssertionError
+        if does == "fail wordlessly in process":
+            raise Wordless
         if does == "print":
             print("a word")  # noqa: T201  the fault it stands for
             os.write(1, b"a word of a library\n")
+        if does == "keep the frame":
+            self.kept: Any = inputs["n"]
+        elif does == "keep the frames":
+            self.kept = inputs
+        elif does == "keep the output":
+            self.kept = outputs["n"].tensor("n")
+        elif does == "write nothing":
+            return
+        elif does == "catch":
+            try:
+                raise KeyError(does)
+            except KeyError as error:
+                self_made_cycle = error  # noqa: F841  it holds this call, which holds its inputs
         array = inputs["n"].tensors["n"]
         outputs["n"].tensor("n", array.shape)[...] = array
+        del array
 
 
 class Watch(Stage):
@@ -485,6 +527,32 @@ class Unplannable(Step):
     @classmethod
     def plan(cls, options: StepOptions, inputs: Ports, context: PlanContext) -> dict[str, PortSpec]:
         raise KeyError("colour")
+
+
+class MisplannedOptions(StageOptions):
+    given: str = Field(description="What is given instead of ports.")
+
+
+class Misplanned(Step):
+    """Plans what cannot be."""
+
+    options = MisplannedOptions
+
+    @classmethod
+    def plan(cls, options: Any, inputs: Ports, context: PlanContext) -> dict[str, PortSpec]:
+        wrong: dict[str, Any] = {
+            "nothing": None,
+            "no port": {},
+            "a spec": {"n": TensorSpec("i64", (1,))},
+            "a kind": {"n": PortSpec("images", {})},
+            "a type": {"n": PortSpec("numbers", {"n": TensorSpec("int64", (1,))})},
+            "a shape": {"n": PortSpec("numbers", {"n": TensorSpec("i64", (None, 2))})},
+            "an exit": {},
+        }
+        if options.given == "an exit":
+            sys.exit(3)
+        given: dict[str, PortSpec] = wrong[options.given]
+        return given
 
 
 class InterruptedOptions(NumbersOptions):

@@ -45,9 +45,31 @@ def test_a_stage_that_does_not_open_for_the_users_reason(tmp_path: Path) -> None
 
 def test_a_stage_that_does_not_open_by_a_bug(tmp_path: Path) -> None:
     code, _, err, _ = run(write_pipeline(tmp_path, chain(tmp_path, fail_open="bug")))
-    assert code == 70
-    assert "ZeroDivisionError: open" in err
+    assert code == 1
+    said = "stage 'one': tests.process.kinds:Step raised ZeroDivisionError in open(): open."
+    assert err.splitlines()[-1] == said
     assert "Traceback" in err
+
+
+@pytest.mark.parametrize(
+    ("does", "said"),
+    [
+        ("exit in __init__", "raised SystemExit when it was made: 0"),
+        ("exit in open", "raised SystemExit in open(): 0"),
+        ("assert in process", "raised AssertionError on frame 0"),
+        ("fail wordlessly in process", "raised Wordless on frame 0: <exception str() failed>"),
+        ("raise in end_stream", "raised OSError in end_stream(): it is over"),
+        ("raise in close", "raised OSError in close(): it is over"),
+    ],
+)
+def test_a_stage_that_fails_is_named(tmp_path: Path, does: str, said: str) -> None:
+    stages = chain(tmp_path)
+    stages["one"] = {"kind": "Careless", "inputs": {"n": "src.n"}, "does": does}
+    outcome = load(tmp_path, stages, restart=NEVER).run_to_outcome(RunOptions())
+    assert outcome.exit_code == 1
+    assert str(outcome.errors[0]) == f"stage 'one': tests.process.kinds:Careless {said}."
+    frames = outcome.summary.frames
+    assert frames["read"] == frames["processed"] + frames["dropped"] + frames["lost"]
 
 
 def test_no_child_is_left_of_a_failed_start(tmp_path: Path) -> None:
@@ -134,6 +156,47 @@ def test_a_kept_view(tmp_path: Path) -> None:
         "stage 'one': it kept a view of input 'n' (n) after its frame ended. "
         "Copy what is kept: array.copy()."
     )
+
+
+@pytest.mark.parametrize(
+    ("does", "said"),
+    [
+        (
+            "keep the frame",
+            "it kept a frame that it got in `inputs` after its frame ended. "
+            "Copy what is kept: array.copy().",
+        ),
+        (
+            "keep the frames",
+            "it kept a frame that it got in `inputs` after its frame ended. "
+            "Copy what is kept: array.copy().",
+        ),
+        (
+            "keep the output",
+            "it kept a view of output 'n' (n) after its frame ended. "
+            "Ask for it in each frame: outputs['n'].tensor(...).",
+        ),
+        (
+            "write nothing",
+            "it wrote nothing to output 'n' for frame 0. "
+            "Write a tensor in process(), of 0 things too, or raise FrameFiltered.",
+        ),
+    ],
+)
+def test_what_would_spoil_frames_of_others(tmp_path: Path, does: str, said: str) -> None:
+    stages = chain(tmp_path)
+    stages["one"] = {"kind": "Careless", "inputs": {"n": "src.n"}, "does": does}
+    outcome = load(tmp_path, stages).run_to_outcome(RunOptions())
+    assert outcome.exit_code == 1
+    assert str(outcome.errors[0]) == f"stage 'one': {said}"
+    frames = outcome.summary.frames
+    assert frames["read"] == frames["processed"] + frames["dropped"] + frames["lost"]
+
+
+def test_what_only_a_cycle_holds_is_not_kept(tmp_path: Path) -> None:
+    stages = chain(tmp_path)
+    stages["one"] = {"kind": "Careless", "inputs": {"n": "src.n"}, "does": "catch"}
+    assert load(tmp_path, stages).run().frames["processed"] == 50
 
 
 @pytest.mark.parametrize("stage", ["src", "one", "out"])

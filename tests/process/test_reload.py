@@ -203,7 +203,7 @@ def test_what_does_not_open_is_rolled_back_and_no_frame_is_lost(
         before = pids(it)
         (answer,) = it.ask(Set("one.fail_open", how))
         assert isinstance(answer, Refused)
-        assert answer.exit_code == (2 if how == "user" else 70)
+        assert answer.exit_code == (2 if how == "user" else 1)
         after = pids(it)
         assert (before["one"] == after["one"]) == (kind == "Shared")  # the first went on beside it
         at = frames(it)

@@ -9,9 +9,10 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence, Set
 
-from edgert.errors import DeviceLostError, EdgertError, FrameLostError, StageError
+from edgert.errors import DeviceLostError, EdgertError, FrameLostError
 from edgert.runtime.nodes.outputs import Outputs
 from edgert.stages.base import Stage
+from edgert.stages.raised import named, raised
 from edgert.transport.join import Arrival, Join, Reader
 from edgert.transport.ledger import StageBlock
 from edgert.transport.recovery import Frame, recover
@@ -180,7 +181,8 @@ class ReadingNode(Node):
             self._end_stream(stream)
 
     def _end_stream(self, stream: int) -> None:
-        self.stage.end_stream(stream)
+        with named(type(self.stage), self.stage.context.place, "in end_stream()"):
+            self.stage.end_stream(stream)
         self._outputs.end(stream)
 
     def _fail(self, arrival: Arrival, error: BaseException) -> EdgertError:
@@ -192,20 +194,5 @@ class ReadingNode(Node):
             return error
         self._words[StageBlock.LOST] += 1
         self._pass_on_gap(arrival, LOST)
-        if isinstance(error, EdgertError):
-            return error
-        kind = f"{type(self.stage).__module__}:{type(self.stage).__qualname__}"
-        return StageError(
-            self.stage.context.place,
-            f"{kind} raised {type(error).__name__} on frame {arrival.sequence}: {error}",
-        )
-
-    def _refuse_kept_views(self, samples: Mapping[str, Sample]) -> None:
-        for port, sample in samples.items():
-            kept = sample.views_kept()
-            if kept:
-                raise StageError(
-                    self.stage.context.place,
-                    f"it kept a view of input '{port}' ({', '.join(kept)}) after its frame ended",
-                    "Copy what is kept: array.copy()",
-                )
+        place = self.stage.context.place
+        return raised(type(self.stage), place, error, f"on frame {arrival.sequence}")

@@ -9,11 +9,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence, Set
 
-from edgert.errors import EdgertError, FrameLostError, SourceError, StageError, UserError
+from edgert.errors import EdgertError, FrameLostError, SourceError, UserError
 from edgert.runtime.nodes.feed_watch import FeedWatch
 from edgert.runtime.nodes.node import WAIT_IN, Node
 from edgert.runtime.nodes.outputs import Outputs
 from edgert.stages.base import Source
+from edgert.stages.raised import raised
 from edgert.tensor import FrameHeader
 from edgert.transport.gate import FlowGate
 from edgert.transport.ledger import StageBlock
@@ -224,10 +225,5 @@ class SourceNode(Node):
         self._outputs.end(self._stream)
 
     def _raised(self, error: BaseException) -> EdgertError:
-        if isinstance(error, EdgertError):
-            return error
-        kind = f"{type(self.stage).__module__}:{type(self.stage).__qualname__}"
-        return StageError(
-            self.stage.context.place,
-            f"{kind} raised {type(error).__name__} on frame {self._sequence}: {error}",
-        )
+        place = self.stage.context.place
+        return raised(type(self.stage), place, error, f"on frame {self._sequence}")

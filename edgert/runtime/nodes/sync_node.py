@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Sequence
 
-from edgert.errors import FrameFiltered, FrameLostError
+from edgert.errors import FrameFiltered, FrameLostError, StageError
 from edgert.runtime.nodes.node import WAIT_IN, ReadingNode
 from edgert.stages.base import Inputs
+from edgert.transport.holders import holders
 from edgert.transport.join import Arrival
 from edgert.transport.ledger import StageBlock
 from edgert.transport.token import FILTERED, LOST, NONE
+
+_COPY = "Copy what is kept: array.copy()"
 
 
 class SyncNode(ReadingNode):
@@ -44,6 +48,7 @@ class SyncNode(ReadingNode):
         self._words[StageBlock.BUSY] = start_ns
         samples = self._samples(arrival)
         first = samples[self._order[0]]
+        held = holders(samples)
         outputs = self._outputs
         for loan in outputs.loans.values():
             loan.inherit(first)
@@ -55,11 +60,45 @@ class SyncNode(ReadingNode):
             outputs.gap(arrival.stream, arrival.sequence, outcome)
         else:
             self._refuse_kept_views(samples)
+            if holders(samples) != held:
+                gc.collect()  # what only a cycle holds (a caught exception, say) is not kept
+            if holders(samples) != held:
+                self._refuse("a frame that it got in `inputs`", _COPY)
+            self._refuse_kept_loans(arrival.sequence)
             if self.is_leaf:
                 self._book_latency(first.header.captured_ns, end_ns)
             outputs.commit(outputs.loans, arrival.stream, arrival.sequence)
             self._book(start_ns, end_ns)
         self._release(arrival, outcome)
+
+    def _refuse_kept_views(self, samples: Inputs) -> None:
+        """Refuse a view of an input that outlives its frame: its slot gets another one."""
+        for port, sample in samples.items():
+            if sample.views_kept():
+                gc.collect()
+            if views := sample.views_kept():
+                self._refuse(f"a view of input '{port}' ({', '.join(views)})", _COPY)
+
+    def _refuse_kept_loans(self, sequence: int) -> None:
+        """Refuse an output that could still be written when others read it, or that nobody wrote.
+
+        Raises:
+            StageError: There is one.
+        """
+        for port, loan in self._outputs.loans.items():
+            if loan.is_blank:
+                fault = f"it wrote nothing to output '{port}' for frame {sequence}"
+                mend = "Write a tensor in process(), of 0 things too, or raise FrameFiltered"
+                raise StageError(self.stage.context.place, fault, mend)
+            if loan.views_kept():
+                gc.collect()
+            if views := loan.views_kept():
+                mend = f"Ask for it in each frame: outputs['{port}'].tensor(...)"
+                self._refuse(f"a view of output '{port}' ({', '.join(views)})", mend)
+
+    def _refuse(self, what: str, mend: str) -> None:
+        fault = f"it kept {what} after its frame ended"
+        raise StageError(self.stage.context.place, fault, mend)
 
     def _run(self, arrival: Arrival, samples: Inputs) -> int:
         """Return NONE, FILTERED or LOST; any other error of the stage ends the worker."""

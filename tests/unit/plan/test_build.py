@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from edgert.errors import PipelineError, UserError
+from edgert.errors import Fault, PipelineError, UserError
 from edgert.models.reader import Models
 from edgert.pipeline.check import check
 from edgert.pipeline.load import read
@@ -134,6 +134,43 @@ def test_a_stage_of_somebody_elses_that_raises_in_its_plan_is_named(tmp_path: Pa
     assert fault.place == "stage 'odd'"
     assert fault.fault.endswith("Unplannable' raised KeyError in its plan(): 'colour'")
     assert fault.line
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("nothing", "it returns NoneType, not a dict of a PortSpec for each output"),
+        ("no port", "it says nothing of output 'n'"),
+        ("a spec", "output 'n' is TensorSpec, not PortSpec"),
+        ("a kind", "output 'n' is declared as numbers, and planned as images"),
+        ("a type", "output 'n', tensor 'n': there is no element type 'int64' (write i64)"),
+        ("a shape", "output 'n', tensor 'n': [None, 2] is no largest shape of whole numbers"),
+    ],
+)
+def test_a_stage_of_somebody_elses_that_plans_what_cannot_be(
+    tmp_path: Path, given: str, said: str
+) -> None:
+    (fault,) = faults_of_misplanned(tmp_path, given)
+    assert fault.place == "stage 'odd'"
+    assert fault.fault.endswith(f"Misplanned' is wrong in its plan(): {said}")
+    assert fault.mend
+    assert fault.line
+
+
+def test_a_plan_that_would_end_the_process(tmp_path: Path) -> None:
+    (fault,) = faults_of_misplanned(tmp_path, "an exit")
+    assert fault.fault.endswith("Misplanned' raised SystemExit in its plan(): 3")
+
+
+def faults_of_misplanned(folder: Path, given: str) -> tuple[Fault, ...]:
+    stages = {
+        "source": {"kind": "Numbers"},
+        "odd": {"kind": "Misplanned", "inputs": {"n": "source.n"}, "given": given},
+        "out": {"kind": "Write", "inputs": {"n": "odd.n"}, "path": "x"},
+    }
+    with pytest.raises(PipelineError) as caught:
+        load(folder, stages)
+    return caught.value.faults
 
 
 def test_a_stage_that_names_a_faulty_one_is_not_blamed(tmp_path: Path) -> None:
