@@ -107,11 +107,14 @@ def total(report: Report) -> str:
 
 def _line(found: Sequence[Case | Model], what: str) -> str:
     number, device, equal, differs, unsupported, other = _counts(found)
+    left = sum(each.numerics == "not-run" for each in found)
     where = "listed" if {each.evidence for each in found} == {"static-list"} else "on the device"
-    return (
-        f"{counted(number, what)}: {device} wholly {where}; {equal} equal, {differs} differ, "
-        f"{unsupported} unsupported, {other} failed or not compared"
-    )
+    if equal or differs:
+        said = f"{equal} equal, {differs} differ, {unsupported} unsupported, {other - left} failed"
+        said += f", {left} not compared" if left else ""
+    else:  # a compiler, a list: there are no numbers
+        said = f"{unsupported} unsupported, {other - left} failed; no numbers to compare"
+    return f"{counted(number, what)}: {device} wholly {where}; {said}"
 
 
 def _tables(report: Report) -> list[str]:

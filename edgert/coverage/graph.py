@@ -41,6 +41,15 @@ class Graph(msgspec.Struct, frozen=True, kw_only=True):
     sizes: dict[str, int]
 
 
+def tensor_names(named: Mapping[int, str]) -> dict[int, str]:
+    """Return what numbered tensors are called: by their names, where these are one's alone."""
+    times = Counter(named.values())
+    return {
+        number: name if name and times[name] == 1 else f"{name}#{number}"
+        for number, name in named.items()
+    }
+
+
 def placed(graph: Graph, found: Mapping[str, Node]) -> list[Node]:
     """Return every node of a graph with its placement and the number of its part.
 

@@ -16,7 +16,7 @@ from edgert.backends.tflite_runtime import ERRORS, reason, version_of_package
 from edgert.coverage.adapter import Answer, Facts, Work
 from edgert.coverage.adapters.tflite_macs import node_macs
 from edgert.coverage.adapters.timing import median_ms
-from edgert.coverage.graph import Graph, GraphNode, crossings, placed
+from edgert.coverage.graph import Graph, GraphNode, crossings, placed, tensor_names
 from edgert.coverage.placement import placement_of
 from edgert.coverage.record import Node, Placement
 from edgert.coverage.values import Value, Values, load
@@ -130,6 +130,8 @@ def _graph(interpreter: Any, found: list[delegates.Operator], *, allocated: bool
     tensors = interpreter.get_tensor_details()
     shapes = {each["index"]: _shape(each, allocated=allocated) for each in tensors}
 
+    names = tensor_names({each["index"]: each["name"] for each in tensors})
+
     def of(numbers: tuple[int, ...]) -> list[tuple[int, ...] | None]:
         return [shapes.get(number) for number in numbers]
 
@@ -137,14 +139,14 @@ def _graph(interpreter: Any, found: list[delegates.Operator], *, allocated: bool
         GraphNode(
             name=_node_name(each),
             operator=each.name,
-            inputs=tuple(map(str, each.inputs)),
-            outputs=tuple(map(str, each.outputs)),
+            inputs=tuple(names[tensor] for tensor in each.inputs if tensor in names),
+            outputs=tuple(names[tensor] for tensor in each.outputs if tensor in names),
             macs=node_macs(each.name, of(each.inputs), of(each.outputs)),
         )
         for each in found
     ]
     sizes = {
-        str(tensor["index"]): prod(shape) * np.dtype(tensor["dtype"]).itemsize
+        names[tensor["index"]]: prod(shape) * np.dtype(tensor["dtype"]).itemsize
         for tensor in tensors
         if (shape := shapes[tensor["index"]]) is not None
         and np.dtype(tensor["dtype"]).kind in "biuf"

@@ -19,7 +19,7 @@ from typing import IO, Any
 
 from edgert.coverage.adapter import Answer, Facts, Work
 from edgert.coverage.adapters.tflite_macs import node_macs
-from edgert.coverage.graph import Graph, GraphNode, crossings, placed
+from edgert.coverage.graph import Graph, GraphNode, crossings, placed, tensor_names
 from edgert.coverage.placement import placement_of
 from edgert.coverage.record import Node
 from edgert.coverage.values import Values
@@ -155,6 +155,7 @@ def read_graph(path: Path) -> tuple[Graph, dict[str, str]]:
     model = Model.GetRootAs(path.read_bytes(), 0)
     part = model.Subgraphs(0)
     tensors = [part.Tensors(number) for number in range(part.TensorsLength())]
+    called = tensor_names({n: tensor.Name().decode() for n, tensor in enumerate(tensors)})
     nodes, names = [], {}
     for number in range(part.OperatorsLength()):
         operator = part.Operators(number)
@@ -166,13 +167,13 @@ def read_graph(path: Path) -> tuple[Graph, dict[str, str]]:
         node = GraphNode(
             name=f"{kind}#{number}",
             operator=kind,
-            inputs=tuple(str(tensor) for tensor in reads if tensor >= 0),
-            outputs=tuple(map(str, makes)),
+            inputs=tuple(called[tensor] for tensor in reads if tensor >= 0),
+            outputs=tuple(called[tensor] for tensor in makes),
             macs=node_macs(kind, given, [_shape(tensors[each]) for each in makes]),
         )
         nodes.append(node)
         names[node.name] = tensors[makes[0]].Name().decode() if makes else ""
-    sizes = {str(number): _size(tensor) for number, tensor in enumerate(tensors)}
+    sizes = {called[number]: _size(tensor) for number, tensor in enumerate(tensors)}
     known = {name: size for name, size in sizes.items() if size is not None}
     return Graph(nodes=nodes, sizes=known), names
 

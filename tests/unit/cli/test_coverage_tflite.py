@@ -8,9 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from ai_edge_litert import schema_py_generated as schema
 
 from edgert.coverage.suites.tflite.cases import REVISION
+from edgert.coverage.suites.tflite.file import Model
 from tests import tflite_models
 
 Edgert = Callable[..., subprocess.CompletedProcess[str]]
@@ -111,3 +114,20 @@ def test_a_models_share_is_told_by_multiplications_too(
     counted = {node["operator"]: node["macs"] for node in model["nodes"]}
     assert counted == {"TRANSPOSE": 0, "CONV_2D": 6 * 5 * 4 * 27, "RESHAPE": 0}
     assert (model["share_of_nodes"], model["share_of_macs"]) == (1.0, 1.0)
+
+
+def test_what_crosses_is_told_by_its_name(tmp_path: Path, edgert: Edgert) -> None:
+    """XNNPACK takes both additions, and not the sum between them."""
+    model = Model()
+    g = model.graph
+    x = g.input("x", [4])
+    there = g.add("ADD", [x, x], g.tensor([4], name="there"), schema.AddOptionsT())
+    axis = g.constant(np.int32(0))
+    back = g.add("CUMSUM", [there, axis], g.tensor([4], name="back"), schema.CumsumOptionsT())
+    g.output(g.add("ADD", [back, back], g.tensor([4], name="y"), schema.AddOptionsT()))
+    path = model.save(tmp_path / "there-and-back.tflite")
+    found = report_of(edgert("coverage", path, "--device", "tflite:XNNPACK", "--json"))
+    assert found["models"][0]["crossings"] == [
+        {"tensor": "there", "to": "cpu", "size_bytes": 16},
+        {"tensor": "back", "to": "device", "size_bytes": 16},
+    ]

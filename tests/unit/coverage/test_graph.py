@@ -7,7 +7,15 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgert.coverage.graph import Graph, GraphNode, crossings, placed, refused, shares
+from edgert.coverage.graph import (
+    Graph,
+    GraphNode,
+    crossings,
+    placed,
+    refused,
+    shares,
+    tensor_names,
+)
 from edgert.coverage.record import Node
 
 
@@ -73,6 +81,11 @@ def test_a_tensor_read_twice_on_the_other_side_crosses_once() -> None:
         for name in "abc"
     }
     assert [each.tensor for each in crossings(graph, placed(graph, found))] == ["t"]
+
+
+def test_tensors_of_one_name_are_told_apart() -> None:
+    names = tensor_names({0: "x", 1: "y", 2: "", 3: "y"})
+    assert names == {0: "x", 1: "y#1", 2: "#2", 3: "y#3"}
 
 
 def test_what_is_not_known_has_no_share() -> None:
