@@ -16,8 +16,8 @@ from edgert.models.formats import files_of
 from edgert.plan.structs import Plan, WorkerPlan
 
 MB = 1_000_000
-ZYGOTE_BYTES = 12 * MB  # 12.8: Python, numpy, OpenCV and the stages' modules
-# 13.9 for sink.jsonl, 14.2 for preprocess.image, 29 for source.video; less where workers are many.
+ZYGOTE_BYTES = 12 * MB  # 15.9: Python, numpy, OpenCV and the stages' modules
+# 14.8 for sink.jsonl, 15.2 for preprocess.image, 30 for source.video; less where workers are many.
 WORKER_BYTES = 8 * MB
 RUNTIME_BYTES = 40 * MB  # a runtime's libraries; 113 with a model of 7 MB in OpenVINO
 
