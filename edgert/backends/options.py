@@ -49,7 +49,7 @@ def unknown_option(key: str, known: Collection[str], place: str) -> DeviceError:
     """Return the error that names the near miss, or every option there is."""
     near = difflib.get_close_matches(key.lower(), [name.lower() for name in known], 1)
     names = [name for name in known if name.lower() in near] or sorted(known)
-    mend = f"Did you mean {names[0]!r}" if near else f"Its options: {', '.join(names)}"
+    mend = f"Did you mean {names[0]!r}?" if near else f"Its options: {', '.join(names)}"
     return DeviceError(f"{place}, options", f"there is no option {key!r}", mend)
 
 

@@ -220,5 +220,5 @@ def _third_party() -> Mapping[str, EntryPoint]:
 
 def _unknown(name: str) -> DeviceError:
     near = difflib.get_close_matches(name, names(), 1)
-    mend = f"Did you mean {near[0]!r}" if near else f"There are: {', '.join(names())}"
+    mend = f"Did you mean {near[0]!r}?" if near else f"There are: {', '.join(names())}"
     return DeviceError(f"backend {name!r}", "there is no backend of that name", mend)

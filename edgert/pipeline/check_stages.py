@@ -53,6 +53,9 @@ def read_options(
         title = f"kind {contract.kind}"
         subject = Subject(stage.settings, base, document.marks, title, common_keys(contract))
         made, flaws = validate(contract.options, subject)
+        # How keys go together is not judged where one of them is faulty already.
+        is_faulty = any(fault.place.startswith(f"stage '{name}', ") for fault in document.faults)
+        flaws = [flaw for flaw in flaws if flaw.loc != base or not is_faulty]
         faults += [flaw.told(document.marks) for flaw in flaws]
         if made is not None:
             options[name] = made

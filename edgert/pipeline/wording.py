@@ -135,6 +135,8 @@ def _pattern(error: Mapping[str, Any], _shape: Shape, value: str) -> Said:
 
 def _length(error: Mapping[str, Any], _shape: Shape, value: str) -> Said:
     context = error["ctx"]
+    if error["type"] == "string_too_short" and context["min_length"] == 1:
+        return "it is empty", "Give text"
     if "min_length" in context:
         return f"{value} is too short", f"Give at least {context['min_length']}"
     return f"{value} is too long", f"Give at most {context['max_length']}"

@@ -19,7 +19,7 @@ Sizes = Annotated[list[Size], Field(min_length=1)]
 class InferOptions(StageOptions):
     """Options of ``infer``."""
 
-    model: str = Field(description="Name in the catalog, path, or URL of the model.")
+    model: str = Field(min_length=1, description="Name in the catalog, path, or URL of the model.")
     shape: dict[str, list[Size | Sizes]] = Field(
         default={},
         description="Sizes of inputs the model leaves open: `{image_tensor: [1, 300, 300, 3]}`; a "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 from pydantic import Field, model_validator
 
@@ -98,7 +99,19 @@ class VideoOptions(StageOptions):
                 f"{scheme_of(self.uri)}:// alone does not say what comes",
                 f"Use {', '.join(SCHEMES)}, or say with `format:` how FFmpeg opens it",
             )
+        if scheme_of(self.uri) in SCHEMES:
+            self._check_host()
         if any(sign.isspace() for sign in self.uri) and "://" in self.uri:
             raise refusal("the URL has a blank in it", "Write %20")
         if self.credentials is not None and "://" not in self.uri:
             raise refusal("`credentials` belong to a URL", "Leave out `credentials`")
+
+    def _check_host(self) -> None:
+        mend = "In a user or password write @ as %40, / as %2F and : as %3A"
+        try:
+            parts = urlsplit(self.uri)
+            host, _ = parts.hostname, parts.port
+        except ValueError:
+            raise refusal("the URL's host and port cannot be told", mend) from None
+        if not host:
+            raise refusal("the URL names no host", f"Write {parts.scheme}://HOST/PATH")

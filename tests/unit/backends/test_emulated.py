@@ -110,7 +110,7 @@ def test_every_fault_is_told_at_once(doubling: Path) -> None:
         "emulated:NPU, options, latency_ms: it must be more than 0 and at most 600000.",
         "emulated:NPU, options, faults, refuse: it should be a valid string.",
         "emulated:NPU, options, faults, noise: it should be greater than or equal to 0.",
-        "emulated:NPU, options: there is no option 'lane'. Did you mean 'lanes'.",
+        "emulated:NPU, options: there is no option 'lane'. Did you mean 'lanes'?",
     ]
 
 

@@ -58,7 +58,7 @@ def test_operators_it_lacks_are_refused_or_left_to_the_cpu(
         (
             "emulated:NPU",
             ("--option", "pecision=i8"),
-            "there is no option 'pecision'. Did you mean 'precision'.",
+            "there is no option 'pecision'. Did you mean 'precision'?",
         ),
         ("profile:nosuch", (), "there is no profile 'nosuch'. Profiles: "),
         ("profile:imx93/gpu", (), "has no list of operators of 'gpu'. There is: profile:imx93/npu"),

@@ -173,6 +173,15 @@ def faults_of_misplanned(folder: Path, given: str) -> tuple[Fault, ...]:
     return caught.value.faults
 
 
+def test_how_keys_go_together_is_not_judged_where_one_is_not_known(tmp_path: Path) -> None:
+    file = tmp_path / "detect.yaml"
+    camera = '"${CAMERA_OF_NOBODY}", read_timeout_s: 2'
+    file.write_text(DETECT.replace("camera.mkv", camera).replace(", requets: 2", ""))
+    document = read(file, {})
+    (fault,) = find_faults(document, check(document, Registry()), Registry(), Models(tmp_path))
+    assert fault.fault.startswith("the variable CAMERA_OF_NOBODY is not set")
+
+
 def test_a_stage_that_names_a_faulty_one_is_not_blamed(tmp_path: Path) -> None:
     file = tmp_path / "detect.yaml"
     file.write_text(DETECT)

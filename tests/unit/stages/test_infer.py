@@ -379,7 +379,7 @@ NPU = "stage 'detector', device 'emulated:NPU'"
             [
                 f"{NPU}, options, latency_ms: it must be more than 0 and at most 600000.",
                 f"{NPU}, options, faults, die_after: it should be greater than or equal to 0.",
-                f"{NPU}, options: there is no option 'lane'. Did you mean 'lanes'.",
+                f"{NPU}, options: there is no option 'lane'. Did you mean 'lanes'?",
             ],
         ),
         (["emulated:NPU"], {"latency_ms": 1}, []),
@@ -387,7 +387,7 @@ NPU = "stage 'detector', device 'emulated:NPU'"
         (
             ["emulated:NPU", "emulated:NPU.1"],
             {"emulated": {"lane": 2}},
-            [f"{NPU}, options: there is no option 'lane'. Did you mean 'lanes'."],
+            [f"{NPU}, options: there is no option 'lane'. Did you mean 'lanes'?"],
         ),
         # What is written for every device may be OpenVINO's, whose library alone knows.
         (["CPU", "emulated:NPU"], {"NO_SUCH": 1, "spinning": True}, []),
@@ -398,7 +398,7 @@ NPU = "stage 'detector', device 'emulated:NPU'"
             [
                 "stage 'detector', device 'onnxruntime:CPU', options: Expected `bool`, got `str` - "
                 "at `$.spinning`.",
-                f"{NPU}, options: there is no option 'sped'. Did you mean 'seed'.",
+                f"{NPU}, options: there is no option 'sped'. Did you mean 'seed'?",
             ],
         ),
         # Another option of the device's may be what this one needs.
@@ -421,7 +421,7 @@ def test_options_of_tflite_are_looked_at_before_the_run() -> None:
     (fault,) = option_faults(options, ["tflite:CPU"], "tflite", "stage 'detector'")
     assert str(fault) == (
         "stage 'detector', device 'tflite:CPU', options: there is no option 'xnnpak'. "
-        "Did you mean 'xnnpack'."
+        "Did you mean 'xnnpack'?"
     )
 
 
