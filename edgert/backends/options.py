@@ -16,6 +16,18 @@ Options = TypeVar("Options", bound=msgspec.Struct)
 Model = TypeVar("Model", bound=BaseModel)
 
 
+class UnknownOptionError(DeviceError):
+    """A runtime has no option of that name.
+
+    Args:
+        key: The option.
+    """
+
+    def __init__(self, place: str, key: str, mend: str) -> None:
+        super().__init__(place, f"there is no option {key!r}", mend)
+        self.key = key
+
+
 def read_options(kind: type[Options], given: Mapping[str, Any], place: str) -> Options:
     """Return ``given`` as a ``kind``.
 
@@ -45,12 +57,12 @@ def as_text(options: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def unknown_option(key: str, known: Collection[str], place: str) -> DeviceError:
+def unknown_option(key: str, known: Collection[str], place: str) -> UnknownOptionError:
     """Return the error that names the near miss, or every option there is."""
     near = difflib.get_close_matches(key.lower(), [name.lower() for name in known], 1)
     names = [name for name in known if name.lower() in near] or sorted(known)
     mend = f"Did you mean {names[0]!r}?" if near else f"Its options: {', '.join(names)}"
-    return DeviceError(f"{place}, options", f"there is no option {key!r}", mend)
+    return UnknownOptionError(f"{place}, options", key, mend)
 
 
 def read_all_options(kind: type[Model], given: Mapping[str, Any], place: str) -> Model:

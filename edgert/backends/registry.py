@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import importlib.util
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from itertools import chain
@@ -133,6 +133,24 @@ def options_for(options: Mapping[str, Any], runtime: str, device: str) -> dict[s
     """Return the options of one device: those of all, then its runtime's, then its own."""
     own = {key: value for key, value in options.items() if scope_of(key) is None}
     return {**own, **options.get(runtime, {}), **options.get(f"{runtime}:{device}", {})}
+
+
+def is_for_one(
+    key: str, options: Mapping[str, Any], attempt: tuple[str, str], tried: Iterable[tuple[str, str]]
+) -> bool:
+    """Return whether an option is meant for one device alone, so that no other can know it.
+
+    Args:
+        key: The option.
+        options: As written.
+        attempt: Runtime and device.
+        tried: All that the stage tries.
+    """
+    runtime, device = attempt
+    own = options.get(f"{runtime}:{device}", {})
+    if {at for name, at in tried if name == runtime} == {device}:
+        own = {**own, **options.get(runtime, {})}
+    return key in own
 
 
 def read_signature(path: str, shapes: dict[str, list[int]], format: str) -> dict[str, Any]:  # noqa: A002

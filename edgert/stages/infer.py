@@ -9,6 +9,7 @@ import msgspec
 
 from edgert.backends.base import ByteInput, CompileRequest, DeviceReport, Session
 from edgert.backends.once import infer_once, zeros_for
+from edgert.backends.options import UnknownOptionError
 from edgert.backends.registry import backend, candidates, options_for, parse_device
 from edgert.errors import (
     DeviceError,
@@ -40,6 +41,7 @@ from edgert.stages.infer_check import (
     input_faults,
     option_faults,
     output_faults,
+    refuse_mistake,
     refuse_other_inputs,
 )
 from edgert.stages.infer_options import InferOptions
@@ -147,6 +149,9 @@ class Infer(SessionStage):
             try:
                 session = self._try(runtime, device, file)
             except (UserError, RunError) as error:
+                if isinstance(error, UnknownOptionError):
+                    tried = [*self._named(file["format"], {})]
+                    refuse_mistake(error, self.settings.options, (runtime, device), tried, place)
                 refused[key] = "; ".join(_said(f) for f in error.faults)
                 continue
             lost = dict(self.context.lost)

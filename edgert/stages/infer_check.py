@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -10,8 +10,9 @@ import msgspec
 from edgert.backends import option_schemas
 from edgert.backends.base import ByteInput, Session
 from edgert.backends.byte_input import CONVERTIBLE
-from edgert.backends.registry import READERS, parse_device, reads, scope_of
-from edgert.errors import Fault, ModelError, UserError
+from edgert.backends.options import UnknownOptionError
+from edgert.backends.registry import READERS, is_for_one, parse_device, reads, scope_of
+from edgert.errors import DeviceError, Fault, ModelError, UserError
 from edgert.models.describe import ModelDescription
 from edgert.tensor import PortSpec, TensorSpec
 
@@ -69,6 +70,30 @@ def option_faults(
             yield Fault(where, "it has to be options by name", f"Write: {key}: {{name: value}}")
     if is_whole:
         yield from option_schemas.faults_of(options, devices, format, place)
+
+
+def refuse_mistake(
+    error: UnknownOptionError,
+    options: Mapping[str, Any],
+    attempt: tuple[str, str],
+    tried: Iterable[tuple[str, str]],
+    place: str,
+) -> None:
+    """Refuse an option that no other device can be meant to know: the next must not hide it.
+
+    Args:
+        error: What the device said of it.
+        options: As written.
+        attempt: Runtime and device.
+        tried: All that the stage tries.
+        place: Of the stage.
+
+    Raises:
+        DeviceError: It is a mistake, whatever the other devices do.
+    """
+    if is_for_one(error.key, options, attempt, tried):
+        place = f"{place}, device '{':'.join(attempt)}', options"
+        raise DeviceError(place, error.faults[0].fault, error.faults[0].mend) from error
 
 
 def _is_meant(scope: tuple[str, str], text: str) -> bool:

@@ -58,6 +58,19 @@ def test_a_device_that_does_not_open(
     assert summary["frames"] == {"read": COUNT, "processed": COUNT, "dropped": 0, "lost": 0}
 
 
+def test_a_misspelt_option_of_the_first_device_ends_the_run_before_it_begins(
+    tmp_path: Path,
+) -> None:
+    devices, options = ["openvino:CPU", "emulated:GPU"], {"openvino:CPU": {"NUM_STREAM": 1}}
+    stages = inferring(tmp_path, COUNT, device=devices, options=options)
+    code, out, err, summary = run(write_pipeline(tmp_path, stages))
+    assert (code, out, summary["frames"]["read"]) == (2, "", 0)
+    assert err.splitlines() == [
+        "stage 'detector', device 'openvino:CPU', options: there is no option 'NUM_STREAM'. "
+        "Did you mean 'NUM_STREAMS'?"
+    ]
+
+
 def test_where_no_other_device_may_do_it_a_crash_is_a_refusal(tmp_path: Path) -> None:
     file = with_faults(tmp_path, {"die_open": True}, device=BOTH, fallback="forbid")
     code, _, err, _ = run(file)

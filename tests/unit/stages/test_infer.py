@@ -425,6 +425,29 @@ def test_options_of_tflite_are_looked_at_before_the_run() -> None:
     )
 
 
+@pytest.mark.parametrize("scope", ["openvino", "openvino:CPU"])
+def test_a_misspelt_option_is_not_hidden_by_the_next_device(scope: str, folder: Path) -> None:
+    options = {scope: {"NUM_STREAM": 1}}
+    with (
+        pytest.raises(DeviceError) as caught,
+        running(folder, device=["openvino:CPU", "onnxruntime:CPU"], options=options),
+    ):
+        pass
+    assert str(caught.value) == (
+        "stage 'detector', device 'openvino:CPU', options: there is no option 'NUM_STREAM'. "
+        "Did you mean 'NUM_STREAMS'?"
+    )
+
+
+def test_an_option_that_another_device_may_know_is_a_refusal(folder: Path) -> None:
+    devices = ["openvino:CPU", "openvino:NPU", "onnxruntime:CPU"]
+    options = {"openvino": {"NPU_TURBO": True}}
+    with running(folder, device=devices, options=options) as run:
+        device = run.stage.context.report["device"]
+    assert device["actual"] == "onnxruntime:CPU"
+    assert "there is no option 'NPU_TURBO'" in device["refused"]["openvino:CPU"]
+
+
 def test_looking_at_options_imports_no_runtime() -> None:
     code = (
         "import sys; from edgert.backends.option_schemas import faults_of; "
