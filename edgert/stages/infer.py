@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
@@ -54,6 +55,7 @@ from edgert.stages.item_session import (
     most_items,
     one_item,
 )
+from edgert.stages.raised import words_of
 from edgert.stages.session_stage import SessionStage
 from edgert.stages.shape_ranges import SHAPES, has_ranges, largest, port_attributes, range_faults
 from edgert.stages.shape_session import open_shapes
@@ -153,6 +155,11 @@ class Infer(SessionStage):
                     tried = [*self._named(file["format"], {})]
                     refuse_mistake(error, self.settings.options, (runtime, device), tried, place)
                 refused[key] = "; ".join(_said(f) for f in error.faults)
+                continue
+            except (Exception, SystemExit) as error:  # noqa: BLE001  of a vendor's library; told
+                trace = traceback.format_exc()
+                self.context.log.warning("%s: %s failed to open:\n%s", place, key, trace)
+                refused[key] = f"its runtime raised {words_of(error, with_type=True)}"
                 continue
             lost = dict(self.context.lost)
             failed = lost.pop(key, "")

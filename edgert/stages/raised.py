@@ -20,7 +20,7 @@ def raised(kind: type, place: str, error: BaseException, when: str) -> EdgertErr
     """
     if isinstance(error, EdgertError):
         return error
-    words = _words(error)
+    words = words_of(error)
     said = f"{kind.__module__}:{kind.__qualname__} raised {type(error).__name__} {when}"
     return StageError(place, f"{said}: {words}" if words else said)
 
@@ -36,8 +36,8 @@ def named(kind: type, place: str, when: str) -> Iterator[None]:
         raise raised(kind, place, error, when) from error
 
 
-def _words(error: BaseException) -> str:
+def words_of(error: BaseException, *, with_type: bool = False) -> str:
     """Return the text of an error, whose own ``__str__`` may fail."""
     lines = traceback.format_exception_only(error)
-    last = next(line for line in lines if not line.startswith(" "))  # of a SyntaxError, code first
-    return last.partition(": ")[2].strip()
+    said = next(line for line in lines if not line.startswith(" "))  # of a SyntaxError, code first
+    return said.strip() if with_type else said.partition(": ")[2].strip()

@@ -1,6 +1,7 @@
 import logging
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from edgert.backends import registry
 from edgert.errors import DeviceError, ModelError, PipelineError, RunError
 from edgert.models.reader import Models
 from edgert.stages.base import PlanContext
@@ -56,6 +58,53 @@ def test_the_loan_is_filled_from_the_sample_without_a_copy(device: str, folder: 
             assert sample.header == header
         assert run.stage.capacity == 2
     assert run.stage.context.copied_bytes == 0
+
+
+THEIRS = """
+import sys
+
+
+class Theirs:
+    name = "theirs"
+
+    def devices(self):
+        return ("NPU", "GPU")
+
+    def compile(self, request):
+        if request.device == "GPU":
+            sys.exit(0)
+        raise ValueError("the driver says 17")
+"""
+
+
+@pytest.fixture
+def theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A backend of somebody else's, which raises what it likes."""
+    (tmp_path / "infer_theirs.py").write_text(THEIRS)
+    metadata = tmp_path / "infer_theirs-1.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: infer-theirs\nVersion: 1\n")
+    entry_points = "[edgert.backends]\ntheirs = infer_theirs:Theirs\n"
+    (metadata / "entry_points.txt").write_text(entry_points)
+    monkeypatch.syspath_prepend(tmp_path)
+    registry._third_party.cache_clear()
+    yield
+    monkeypatch.undo()
+    registry._third_party.cache_clear()
+
+
+@pytest.mark.usefixtures("theirs")
+def test_whatever_a_runtime_raises_the_next_device_is_tried(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with running(folder, device=["theirs:NPU", "theirs:GPU", "CPU"]) as run:
+        report = run.stage.context.report["device"]
+    assert report["actual"] == "openvino:CPU"
+    assert report["refused"] == {
+        "theirs:NPU": "its runtime raised ValueError: the driver says 17",
+        "theirs:GPU": "its runtime raised SystemExit: 0",
+    }
+    assert "in compile" in caplog.text
 
 
 def test_the_plan_says_what_comes_out(folder: Path) -> None:
