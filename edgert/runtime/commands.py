@@ -29,6 +29,7 @@ from edgert.errors import EXIT_RUN_FAILED, EdgertError, Fault, UserError
 from edgert.logs import set_level
 from edgert.runtime.accounts import total_counts
 from edgert.runtime.errands import Errand, Reloading, Restarting
+from edgert.runtime.openings import Openings
 from edgert.runtime.reload import Replan
 from edgert.runtime.status import Pace, status_of
 from edgert.runtime.supervisor import Supervisor
@@ -67,6 +68,7 @@ class Commands:
         self._server = CommandServer(supervisor.folder.command_socket)
         self._pace = Pace()
         self._waits = Waits(supervisor.plan, supervisor.ledger)
+        self._openings = Openings()
         supervisor.watch(self._server.fd)
 
     @property
@@ -88,6 +90,7 @@ class Commands:
         )
         if supervisor.started_s:
             self._waits.step(now_s)
+        self._openings.step(supervisor.members.values(), now_s)
         for _ in range(_AT_MOST_A_STEP):
             received = self._server.receive_nowait()
             if received is None:
