@@ -193,6 +193,20 @@ def test_what_would_spoil_frames_of_others(tmp_path: Path, does: str, said: str)
     assert frames["read"] == frames["processed"] + frames["dropped"] + frames["lost"]
 
 
+def test_who_left_a_tensor_out_is_blamed_not_who_reads_it(tmp_path: Path) -> None:
+    stages = {
+        "src": {"kind": "Numbers", "count": 50},
+        "half": {"kind": "HalfFound", "inputs": {"n": "src.n"}},
+        "out": {"kind": "sink.jsonl", "inputs": {"detections": "half.detections"}},
+    }
+    outcome = load(tmp_path, stages, restart=NEVER).run_to_outcome(RunOptions())
+    assert outcome.exit_code == 1
+    assert str(outcome.errors[0]) == (
+        "stage 'out': frame 0 came on input 'detections' without its tensor 'scores': "
+        "stage 'half' did not write it."
+    )
+
+
 def test_what_only_a_cycle_holds_is_not_kept(tmp_path: Path) -> None:
     stages = chain(tmp_path)
     stages["one"] = {"kind": "Careless", "inputs": {"n": "src.n"}, "does": "catch"}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence, Set
 
-from edgert.errors import DeviceLostError, EdgertError, FrameLostError
+from edgert.errors import DeviceLostError, EdgertError, FrameLostError, StageError
 from edgert.runtime.nodes.outputs import Outputs
 from edgert.stages.base import Stage
 from edgert.stages.raised import named, raised
@@ -192,7 +192,23 @@ class ReadingNode(Node):
         """
         if isinstance(error, DeviceLostError):
             return error
+        place, lacks = self.stage.context.place, self._lacks(arrival, error)
         self._words[StageBlock.LOST] += 1
         self._pass_on_gap(arrival, LOST)
-        place = self.stage.context.place
+        if lacks:
+            return StageError(place, lacks)
         return raised(type(self.stage), place, error, f"on frame {arrival.sequence}")
+
+    def _lacks(self, arrival: Arrival, error: BaseException) -> str:
+        """Return which tensor was not written for a frame, where a stage failed for the lack of it.
+
+        Else the stage that reads it would be blamed.
+        """
+        asked = error.args[0] if isinstance(error, KeyError) and error.args else None
+        for port, sample in self._samples(arrival).items():
+            has_room = any(place.name == asked for place in sample.layout.places)
+            if has_room and asked not in sample.tensors:
+                writer = arrival.held[port].reader.edges[0].ring.writer
+                frame = f"frame {arrival.sequence} came on input '{port}'"
+                return f"{frame} without its tensor '{asked}': stage '{writer}' did not write it"
+        return ""
