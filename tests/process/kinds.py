@@ -42,6 +42,7 @@ class NumbersOptions(StageOptions):
     cut_short: bool = Field(False, description="Whether the input turns out not to be whole.")
     die_at: int = Field(-1, description="Frame at which the process is killed.")
     remark: str = Field("", description="Anything.")
+    keep_view: bool = Field(False, description="Whether it keeps a view of its output.")
 
 
 class Numbers(Source):
@@ -76,7 +77,10 @@ class Numbers(Source):
         return FrameHeader(pts_ns=self.current, captured_ns=time.monotonic_ns(), width=1, height=1)
 
     def write(self, outputs: Outputs) -> None:
-        outputs["n"].tensor("n")[:] = self.current
+        array = outputs["n"].tensor("n")
+        array[:] = self.current
+        if self.settings.keep_view:
+            self.kept = array
 
 
 class LiveOptions(StageOptions):

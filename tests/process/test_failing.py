@@ -193,6 +193,17 @@ def test_what_would_spoil_frames_of_others(tmp_path: Path, does: str, said: str)
     assert frames["read"] == frames["processed"] + frames["dropped"] + frames["lost"]
 
 
+def test_a_source_that_keeps_what_it_wrote_to(tmp_path: Path) -> None:
+    stages = chain(tmp_path)
+    stages["src"]["keep_view"] = True
+    outcome = load(tmp_path, stages, restart=NEVER).run_to_outcome(RunOptions())
+    assert outcome.exit_code == 1
+    assert [str(error) for error in outcome.errors] == [
+        "stage 'src': it kept a view of output 'n' (n) after its frame ended. "
+        "Ask for it in each frame: outputs['n'].tensor(...)."
+    ]
+
+
 def test_who_left_a_tensor_out_is_blamed_not_who_reads_it(tmp_path: Path) -> None:
     stages = {
         "src": {"kind": "Numbers", "count": 50},

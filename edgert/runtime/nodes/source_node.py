@@ -209,6 +209,7 @@ class SourceNode(Node):
         except BaseException as error:
             outputs.gap(stream, sequence, LOST)
             raise self._raised(error) from error
+        self._refuse_kept_loans(sequence)
         start_ns = self._since_ns
         end_ns = time.monotonic_ns()
         outputs.commit(outputs.loans, stream, sequence)

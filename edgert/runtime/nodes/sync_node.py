@@ -6,7 +6,7 @@ import gc
 import time
 from collections.abc import Sequence
 
-from edgert.errors import FrameFiltered, FrameLostError, StageError
+from edgert.errors import FrameFiltered, FrameLostError
 from edgert.runtime.nodes.node import WAIT_IN, ReadingNode
 from edgert.stages.base import Inputs
 from edgert.transport.holders import holders
@@ -78,27 +78,6 @@ class SyncNode(ReadingNode):
                 gc.collect()
             if views := sample.views_kept():
                 self._refuse(f"a view of input '{port}' ({', '.join(views)})", _COPY)
-
-    def _refuse_kept_loans(self, sequence: int) -> None:
-        """Refuse an output that could still be written when others read it, or that nobody wrote.
-
-        Raises:
-            StageError: There is one.
-        """
-        for port, loan in self._outputs.loans.items():
-            if loan.is_blank:
-                fault = f"it wrote nothing to output '{port}' for frame {sequence}"
-                mend = "Write a tensor in process(), of 0 things too, or raise FrameFiltered"
-                raise StageError(self.stage.context.place, fault, mend)
-            if loan.views_kept():
-                gc.collect()
-            if views := loan.views_kept():
-                mend = f"Ask for it in each frame: outputs['{port}'].tensor(...)"
-                self._refuse(f"a view of output '{port}' ({', '.join(views)})", mend)
-
-    def _refuse(self, what: str, mend: str) -> None:
-        fault = f"it kept {what} after its frame ended"
-        raise StageError(self.stage.context.place, fault, mend)
 
     def _run(self, arrival: Arrival, samples: Inputs) -> int:
         """Return NONE, FILTERED or LOST; any other error of the stage ends the worker."""
