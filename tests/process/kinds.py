@@ -403,7 +403,7 @@ class Watch(Stage):
             "rss": self.rss,
             "name": Path("/proc/self/comm").read_text().strip(),
         }
-        print(json.dumps(facts), flush=True)  # noqa: T201  a worker's standard output
+        print(json.dumps(facts), flush=True)  # noqa: T201  as a library would; it goes to standard error
 
 
 class WaitOptions(StageOptions):
