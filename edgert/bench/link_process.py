@@ -51,8 +51,9 @@ def measure(sizes: list[int], rounds: int, slots: int, cores: tuple[int, int]) -
     blocks = _WARM_UP_BLOCKS + -(-rounds // _BLOCK)
     parent = os.getpid()
     gc.disable()
-    child = os.fork()
-    if child == 0:
+    # Before the fork: of a child that is gone sooner nobody would be told.
+    signal.signal(signal.SIGCHLD, lambda *_: _require_success())
+    if os.fork() == 0:
         die_with_parent(parent)
         try:
             pin((cores[1],))
@@ -64,7 +65,6 @@ def measure(sizes: list[int], rounds: int, slots: int, cores: tuple[int, int]) -
             os._exit(0)
         finally:
             os._exit(1)
-    signal.signal(signal.SIGCHLD, lambda *_: _require_success(child))
     pin((cores[0],))
     turns: list[Rounds] = [lambda n: _round_trips_bare(there, back, n)]
     turns += [pair.near_end().round_trips for pair in pairs]
@@ -235,7 +235,7 @@ def _waiter(fd: int) -> Callable[[None], object]:
     return poller.poll
 
 
-def _require_success(child: int) -> None:
-    _, status = os.waitpid(child, 0)
+def _require_success() -> None:
+    _, status = os.wait()  # for the only child there is
     if status:
         raise RunError("bench link", "the process at the other end has failed")
