@@ -18,6 +18,8 @@ from edgert.runtime.libraries import let_go_of_libraries
 
 # CPython has pools of equal blocks: 16, 32 ... 512 bytes. No object of bytes fits the first two.
 _BLOCK_SIZES = range(48, 513, 16)
+# Documented under these names: the first since Python 3.13, which calls the other one outdated.
+_clear_type_cache = getattr(sys, "_clear_internal_caches", None) or sys._clear_type_cache  # noqa: SLF001
 _BYTES_OVERHEAD = sys.getsizeof(b"")
 _IN_A_ROW = 8  # so many blocks one behind the other are no holes: the pool is new
 _BLOCKS_AT_MOST = 20_000  # of one size; another allocator may never give neighbours
@@ -31,7 +33,7 @@ def settle() -> list[bytes]:
     """
     let_go_of_libraries()
     gc.collect()
-    sys._clear_type_cache()  # noqa: SLF001  documented, and there is no other name for it in 3.11
+    _clear_type_cache()
     filling = fill_holes()
     gc.freeze()
     gc.disable()
