@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from edgert.errors import UserError
+from edgert.logs import LEVELS
 from edgert.plan.structs import Plan, WorkerOrder
 from edgert.runtime import wiring
 from edgert.runtime.crew import Member
@@ -26,6 +28,26 @@ class RunOptions:
     stop_timeout_s: float = 10.0
     log_level: str = "info"
     stdout_fd: int = 1
+
+    def __post_init__(self) -> None:
+        """Refuse what would only be found by a worker.
+
+        Raises:
+            UserError: A value is none that it can have.
+        """
+        frames: object = self.max_frames  # a script's types are not checked
+        if not isinstance(frames, int) or frames < 0:
+            raise _wrong("max_frames", frames, "a whole number, 0 for no limit")
+        for key in ("duration_s", "stop_timeout_s"):
+            value = getattr(self, key)
+            if not isinstance(value, int | float) or not value >= 0:  # NaN is not
+                raise _wrong(key, value, "a number of seconds")
+        if self.log_level not in LEVELS:
+            raise _wrong("log_level", self.log_level, f"one of {', '.join(LEVELS)}")
+
+
+def _wrong(key: str, value: object, right: str) -> UserError:
+    return UserError(f"RunOptions, {key}", f"it cannot be {value!r}", f"Give {right}")
 
 
 def make_order(plan: Plan, member: Member, options: RunOptions, control: str) -> WorkerOrder:
