@@ -259,8 +259,11 @@ class Loan(_Slot):
 
     @property
     def is_blank(self) -> bool:
-        """Whether the port has tensors, and this frame was given none of them."""
-        return not self._used and bool(self.layout.places)
+        """Whether the port has tensors, and this frame was given none of them, nor metadata."""
+        if self._used or not self.layout.places:
+            return False
+        (metadata,) = METADATA_BYTES.unpack_from(self._map, self._base + METADATA_AT)
+        return not metadata
 
     def views_kept(self) -> list[str]:
         """Name the tensors of which somebody else holds a view: asked before it is sent."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
-# Makes holes among small objects of every size; then new ones must lie elsewhere.
+# Makes holes among small objects of every size; then new ones must lie elsewhere: nearly all of
+# them, for where eight holes lie in a row they are taken for a new pool.
 _HOLES = """
 import gc
 from edgert.runtime import sharing
@@ -16,7 +17,7 @@ holes = {id(block) for block in blocks[::2]}
 del blocks[::2]
 filling = sharing.settle()
 new = [bytes(size - 33) for size in sizes for _ in range(50)]
-print(len(holes) > 1500, len(holes & {id(each) for each in new}))
+print(len(holes) > 1500, len(holes & {id(each) for each in new}) < len(new) / 5)
 print(gc.isenabled(), gc.get_freeze_count() > 1000)
 """
 
@@ -25,4 +26,4 @@ def test_new_objects_do_not_go_among_those_that_are_shared():
     done = subprocess.run(
         [sys.executable, "-c", _HOLES], capture_output=True, text=True, check=True, timeout=60
     )
-    assert done.stdout.split() == ["True", "0", "False", "True"]
+    assert done.stdout.split() == ["True", "True", "False", "True"]
