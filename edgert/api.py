@@ -68,7 +68,11 @@ class Pipeline:
         Raises:
             PipelineError: The file has faults; all of them are told.
             ModelError: A model cannot be had.
+            UserError: An argument cannot be.
         """
+        if isinstance(settings, str):  # which is a sequence, too, of letters
+            fault = f"is a text, '{settings}'"
+            raise UserError("argument `settings`", fault, f"Give a list: ['{settings}']")
         kinds = Registry()
         chosen, wrong = choose_or_say(profile)
         document, known = chosen.apply(read(Path(path), variables or {}, settings), kinds)

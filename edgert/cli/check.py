@@ -11,6 +11,7 @@ import click
 
 from edgert.cli.options import change_options, code_option, profile_option
 from edgert.cli.render import show, show_json
+from edgert.cli.voice import keep_stdout
 from edgert.errors import EXIT_USER, Fault, PipelineError
 from edgert.models.reader import Models
 from edgert.pipeline.check import check
@@ -46,7 +47,8 @@ def command(
     _warn(chosen.warnings)
     for fault in wrong:
         click.echo(str(fault), err=True)
-    reports = [examine(file, variables, settings, kinds, chosen) for file in files]
+    with keep_stdout():
+        reports = [examine(file, variables, settings, kinds, chosen) for file in files]
     for report in reports:
         _tell(report)
         if not as_json and not wrong:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from edgert.api import Pipeline
 from edgert.cli.progress import StatusLine, pull_ticker
-from edgert.cli.voice import say
+from edgert.cli.voice import keep_stdout, say
 from edgert.models.reader import Models
 from edgert.runtime.notify import Notifier
 
@@ -31,9 +31,10 @@ def plan_file(
         EdgertError: Whatever is wrong with it.
     """
     reader = Models(file.parent, pull=pull, on_progress=pull_ticker(line, say, notifier))
-    pipeline = Pipeline.load(
-        file, variables=variables, settings=settings, models=reader, profile=profile
-    )
+    with keep_stdout():
+        pipeline = Pipeline.load(
+            file, variables=variables, settings=settings, models=reader, profile=profile
+        )
     line.clear()
     for warning in pipeline.warnings:
         say(f"warning: {warning}", logging.WARNING)

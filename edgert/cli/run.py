@@ -15,7 +15,7 @@ from edgert.cli.planning import plan_file
 from edgert.cli.progress import StatusLine, run_ticker
 from edgert.cli.summary import render_summary
 from edgert.cli.summary_file import require_own_file, write_summary
-from edgert.cli.voice import say, say_error
+from edgert.cli.voice import keep_stdout, say, say_error
 from edgert.models.atomic import require_writable
 from edgert.profiles.use import ProfileUse
 from edgert.runtime import notify
@@ -88,7 +88,8 @@ def command(  # noqa: PLR0913  one parameter an option, as click has it
         stop_timeout_s=stop_timeout,
         log_level=log_level,
     )
-    outcome = pipeline.run_to_outcome(options, _ticker(line, pipeline.plan.name, notifier))
+    with keep_stdout():  # a reload plans, too
+        outcome = pipeline.run_to_outcome(options, _ticker(line, pipeline.plan.name, notifier))
     line.clear()
     if notifier:
         notifier.ended(str(outcome.errors[0]) if outcome.errors else "ended")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import sys
 
 import click
 
@@ -15,6 +17,14 @@ log = logging.getLogger("edgert")
 def say(text: str, level: int = logging.INFO) -> None:
     """Say something to a person, on standard error; the level counts where that is the journal."""
     click.echo(journal.marked(text, level) if journal.leads_there() else text, err=True)
+
+
+def keep_stdout() -> contextlib.AbstractContextManager[object]:
+    """Let what a stage's own code prints here meanwhile go to standard error.
+
+    Standard output has results or one JSON document; workers do the same (``runtime/zygote.py``).
+    """
+    return contextlib.redirect_stdout(sys.stderr)
 
 
 def say_error(error: EdgertError) -> None:

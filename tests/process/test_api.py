@@ -200,6 +200,14 @@ def test_all_faults_of_a_file_at_once(tmp_path: Path) -> None:
     assert len(raised.value.faults) == 2
 
 
+def test_settings_in_one_text_are_not_read_letter_by_letter(tmp_path: Path) -> None:
+    with pytest.raises(UserError) as raised:
+        Pipeline.load(tmp_path / "any.yaml", settings="one.wait_ms=1")
+    assert str(raised.value) == (
+        "argument `settings`: is a text, 'one.wait_ms=1'. Give a list: ['one.wait_ms=1']."
+    )
+
+
 def test_warnings_are_given(tmp_path: Path) -> None:
     assert load(tmp_path, finding()).warnings == ()
     stages = finding()

@@ -91,6 +91,10 @@ class VideoOptions(StageOptions):
             raise refusal(f"{', '.join(given)}: of {what}", f"Leave out {', '.join(given)}")
         if self.is_live:
             self._check_address()
+        scheme = self.uri.partition(":")[0].lower()
+        if not self.is_live and scheme != self.uri.lower() and scheme in SCHEMES:
+            fault = f"two slashes are missing after {scheme}: so it would be a file"
+            raise refusal(fault, f"Write {scheme}://HOST/PATH")
         return self
 
     def _check_address(self) -> None:

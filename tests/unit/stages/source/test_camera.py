@@ -306,6 +306,8 @@ def test_hanging_up_takes_no_time_however_silent_a_camera_is(tmp_path: Path) -> 
         ({"uri": "rtsp://u:a/b@h/1"}, "the URL's host and port cannot be told"),
         ({"uri": "rtsp://u:p@h:99999/1"}, "the URL's host and port cannot be told"),
         ({"uri": "rtsp:///1"}, "the URL names no host"),
+        ({"uri": "rtsp:/cam/1"}, "two slashes are missing after rtsp: so it would be a file"),
+        ({"uri": "RTSP:cam/1"}, "two slashes are missing after rtsp: so it would be a file"),
         ({"uri": "rtsp://u:a b@h/1"}, "the URL has a blank in it"),
         ({"uri": "/dev/video0", "credentials": "x"}, "`credentials` belong to a URL"),
     ],
