@@ -57,11 +57,11 @@ def detections_from(
         labels: Name of each class.
         landmarks: [N, K, 2], x and y of each point.
     """
-    points = repeat(None) if landmarks is None else map(_pairs, rounded(landmarks, 2))
-    found = zip(rounded(boxes, 2), rounded(scores, 4), classes.tolist(), strict=True)
+    points = repeat(None, len(boxes)) if landmarks is None else map(_pairs, rounded(landmarks, 2))
+    found = zip(rounded(boxes, 2), rounded(scores, 4), classes.tolist(), points, strict=True)
     return [
         Detection(label_of(class_id, labels), class_id, score, tuple(box), its_points)
-        for (box, score, class_id), its_points in zip(found, points, strict=False)
+        for box, score, class_id, its_points in found
     ]
 
 

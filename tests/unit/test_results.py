@@ -76,6 +76,19 @@ def test_numbers_are_rounded_as_one_by_one(numbers: list[float], digits: int) ->
     assert found == [round(number, digits) for number in numbers]
 
 
+@pytest.mark.parametrize("shapes", [(2, 1, 2, 2), (2, 2, 1, 2), (2, 2, 2, 1), (1, 2, 2, 2)])
+def test_nothing_is_cut_to_the_shortest(shapes: tuple[int, int, int, int]) -> None:
+    boxes, scores, classes, points = shapes
+    with pytest.raises(ValueError, match="zip"):
+        detections_from(
+            np.zeros((boxes, 4)),
+            np.zeros(scores),
+            np.zeros(classes, np.int32),
+            ["person"],
+            np.zeros((points, 3, 2)),
+        )
+
+
 @pytest.mark.parametrize("key", [b"edgert.result/1", b'"task":"detection"'])
 def test_another_schema_or_task_is_refused(key: bytes) -> None:
     line = encode_line(result()).replace(key, key.replace(b"1", b"2").replace(b"detection", b"x"))
