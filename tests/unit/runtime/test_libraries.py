@@ -46,6 +46,32 @@ def test_libraries_that_are_let_go_work_as_before():
     assert done.stdout.split() == ["True", "True"]
 
 
+# As a hook or a tracer does: the first byte of a function is replaced, its page is read-only again.
+_CHANGES = """
+import ctypes, mmap
+from edgert.runtime.libraries import let_go_of_libraries
+
+libc = ctypes.CDLL(None)
+labs = ctypes.cast(libc.labs, ctypes.c_void_p).value
+page = ctypes.c_void_p(labs // mmap.PAGESIZE * mmap.PAGESIZE)
+write, read = (mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC), (mmap.PROT_READ | mmap.PROT_EXEC)
+assert libc.mprotect(page, ctypes.c_size_t(mmap.PAGESIZE), write) == 0
+before = ctypes.string_at(labs, 1)
+changed = bytes([before[0] ^ 1])
+ctypes.memmove(labs, changed, 1)
+assert libc.mprotect(page, ctypes.c_size_t(mmap.PAGESIZE), read) == 0
+let_go_of_libraries()
+print(ctypes.string_at(labs, 1) == changed)
+"""
+
+
+def test_code_that_was_changed_at_run_time_stays():
+    done = subprocess.run(
+        [sys.executable, "-c", _CHANGES], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.split() == ["True"]
+
+
 def test_code_that_the_loader_has_written_to_stays(tmp_path: Path):
     compiler = shutil.which("cc")
     if compiler is None:
