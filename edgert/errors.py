@@ -67,6 +67,19 @@ class Fault:
         return for_terminals(f"{said} {self.mend[0].upper()}{self.mend[1:].rstrip('.')}{end}")
 
 
+@dataclass(frozen=True, slots=True)
+class KeyFault(Fault):
+    """A fault of one key of a stage's settings: who knows the file finds line and column by it.
+
+    Attributes:
+        path: The keys that lead to it, from the stage's own.
+        is_unknown: The key itself is at fault, not its value.
+    """
+
+    path: tuple[str, ...] = ()
+    is_unknown: bool = False
+
+
 class EdgertError(Exception):
     """An error that is told to the user without a traceback."""
 

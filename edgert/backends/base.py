@@ -7,7 +7,7 @@ imports its vendor's library, and is imported only in the process that uses it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Protocol, runtime_checkable
 
 import msgspec
@@ -204,4 +204,17 @@ class DescribesDevices(Protocol):
 
     def describe(self, device: str) -> DeviceFacts:
         """Return the facts of a device that ``devices()`` names."""
+        ...
+
+
+@runtime_checkable
+class NamesOptions(Protocol):
+    """A backend that can name a device's options before it is opened: ``edgert check`` asks it."""
+
+    def option_names(self, device: str) -> Collection[str]:
+        """Return the name of every option that ``compile`` takes for a device.
+
+        Raises:
+            DeviceError: The device is not here.
+        """
         ...

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from edgert.backends.options import read_options
-from edgert.errors import DeviceError
+from edgert.backends.options import device_error, read_options
+from edgert.errors import KeyFault
 
 OPTIMISATION = ("all", "extended", "basic", "off")
 
@@ -47,9 +47,8 @@ def read(given: Mapping[str, Any], place: str) -> OnnxRuntimeOptions:
     """
     options = read_options(OnnxRuntimeOptions, given, place)
     if options.optimisation not in OPTIMISATION:
-        raise DeviceError(
-            f"{place}, options, optimisation",
-            f"there is no {options.optimisation!r}",
-            f"One of: {', '.join(OPTIMISATION)}",
-        )
+        fault = f"there is no {options.optimisation!r}"
+        mend = f"One of: {', '.join(OPTIMISATION)}"
+        where = f"{place}, options, optimisation"
+        raise device_error([KeyFault(where, fault, mend, path=("optimisation",))])
     return options

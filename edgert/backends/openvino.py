@@ -16,7 +16,14 @@ from edgert.backends.binding import refuse_open_inputs
 from edgert.backends.byte_input import with_bytes
 from edgert.backends.opcount import OperatorCount, count_operators
 from edgert.backends.openvino_bytes import take_bytes
-from edgert.backends.openvino_devices import HETERO, Target, config_of, count_placed, target_of
+from edgert.backends.openvino_devices import (
+    HETERO,
+    Target,
+    config_of,
+    count_placed,
+    settable,
+    target_of,
+)
 from edgert.backends.openvino_kept import read_or_keep
 from edgert.backends.openvino_runtime import READ_ERRORS, ov, reason, unread
 from edgert.backends.openvino_session import OpenVinoSession
@@ -57,6 +64,11 @@ class OpenVinoBackend:
             self._property(device, "FULL_DEVICE_NAME"),
             self._property(device, driver) if driver else "",
         )
+
+    def option_names(self, device: str) -> list[str]:
+        """Name the properties that a device takes; its library alone knows them."""
+        target = target_of(device, self.devices(), f"{self.name}:{device}")
+        return settable(self._core, target)
 
     def signature(self, path: str, shapes: Mapping[str, list[int]]) -> Signature:
         """Read a model's inputs and outputs after fixing ``shapes``."""

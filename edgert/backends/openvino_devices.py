@@ -72,13 +72,10 @@ def config_of(core: Any, target: Target, request: CompileRequest, place: str) ->
         DeviceError: The file has one that the device does not know.
     """
     own = {device: _own(device, request) for device in target.devices}
-    known = core.get_property(target.kind or target.name, "SUPPORTED_PROPERTIES")
-    settable = [name for name, access in known.items() if access == "RW"]
-    if target.kind == HETERO:
-        settable.append("DEVICE_PROPERTIES")
+    known = settable(core, target)
     for key in request.options:
-        if key not in settable:
-            raise unknown_option(key, settable, place)
+        if key not in known:
+            raise unknown_option(key, known, place)
     if not target.kind:
         return {**own[target.name], **request.options}
     config: dict[str, Any] = {"DEVICE_PROPERTIES": {name: own[name] for name in own if own[name]}}
@@ -86,6 +83,13 @@ def config_of(core: Any, target: Target, request: CompileRequest, place: str) ->
         # Otherwise the CPU computes until the other device is ready, and nobody is told.
         config["ENABLE_STARTUP_FALLBACK"] = False
     return {**config, **request.options}
+
+
+def settable(core: Any, target: Target) -> list[str]:
+    """Name the properties that a model can be compiled with."""
+    known = core.get_property(target.kind or target.name, "SUPPORTED_PROPERTIES")
+    own = ["DEVICE_PROPERTIES"] if target.kind == HETERO else []
+    return own + [name for name, access in known.items() if access == "RW"]
 
 
 def count_placed(core: Any, model: Any, target: Target) -> Placement:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar, get_args
 
 import msgspec
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from edgert.errors import DeviceError, Fault
+from edgert.errors import DeviceError, Fault, KeyFault
 
 Options = TypeVar("Options", bound=msgspec.Struct)
 Model = TypeVar("Model", bound=BaseModel)
@@ -24,7 +26,10 @@ class UnknownOptionError(DeviceError):
     """
 
     def __init__(self, place: str, key: str, mend: str) -> None:
-        super().__init__(place, f"there is no option {key!r}", mend)
+        fault = f"there is no option {key!r}"
+        super().__init__(place, fault, mend)
+        self.fault = KeyFault(place, fault, mend, path=(key,), is_unknown=True)
+        self.faults = (self.fault,)
         self.key = key
 
 
@@ -46,7 +51,10 @@ def read_options(kind: type[Options], given: Mapping[str, Any], place: str) -> O
     try:
         return msgspec.convert(dict(given), kind)
     except msgspec.ValidationError as error:
-        raise DeviceError(f"{place}, options", str(error)) from error
+        at = re.search(r"\$\.(\w+)", str(error))
+        path = (at[1],) if at else ()
+        fault = KeyFault(f"{place}, options", str(error), path=path)
+        raise device_error([fault]) from error
 
 
 def as_text(options: Mapping[str, Any]) -> dict[str, str]:
@@ -75,8 +83,7 @@ def read_all_options(kind: type[Model], given: Mapping[str, Any], place: str) ->
         return kind.model_validate(given)
     except ValidationError as error:
         found = error.errors(include_url=False)
-        faults = [fault for each in found for fault in _faults_of(kind, each, place)]
-        raise device_error(faults) from error
+        raise device_error([_fault_of(kind, each, place) for each in found]) from error
 
 
 def device_error(faults: Sequence[Fault]) -> DeviceError:
@@ -86,14 +93,16 @@ def device_error(faults: Sequence[Fault]) -> DeviceError:
     return error
 
 
-def _faults_of(kind: type[BaseModel], error: ErrorDetails, place: str) -> Sequence[Fault]:
+def _fault_of(kind: type[BaseModel], error: ErrorDetails, place: str) -> Fault:
     *above, last = error["loc"] or ("",)
+    path = tuple(map(str, error["loc"]))
     if error["type"] == "extra_forbidden":
         where = ", ".join([place, *map(str, above)])
-        return unknown_option(str(last), [*_owner(kind, above).model_fields], where).faults
+        unknown = unknown_option(str(last), [*_owner(kind, above).model_fields], where).fault
+        return replace(unknown, path=path)
     where = ", ".join([place, "options", *map(str, error["loc"])])
     said = error["msg"].removeprefix("Value error, ").replace("Input ", "it ", 1)
-    return [Fault(where, f"{said[0].lower()}{said[1:]}")]
+    return KeyFault(where, f"{said[0].lower()}{said[1:]}", path=path)
 
 
 def _owner(kind: type[BaseModel], path: Iterable[Any]) -> type[BaseModel]:

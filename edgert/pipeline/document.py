@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from edgert.errors import Fault
+from edgert.errors import Fault, KeyFault
 from edgert.pipeline.marks import Loc, Marks
 from edgert.pipeline.spec import PipelineSpec
 
@@ -44,3 +44,15 @@ class Document:
             mend: What to do about it.
         """
         return self.marks.fault(loc, fault, mend, place=place)
+
+    def located(self, loc: Loc, fault: Fault) -> Fault:
+        """Return a fault that a stage told, with its line and column.
+
+        Args:
+            loc: Key path of what it is told of; that of its key, where it names one, begins there.
+            fault: The fault.
+        """
+        at_key = False
+        if isinstance(fault, KeyFault):
+            loc, at_key = (*loc, *fault.path), fault.is_unknown
+        return self.marks.fault(loc, fault.fault, fault.mend, place=fault.place, at_key=at_key)

@@ -206,10 +206,7 @@ class _Builder:
 
     def _note(self, name: str, error: UserError, key: str = "") -> None:
         loc = ("stages", name, key) if key else ("stages", name)
-        self._faults += [
-            self._document.fault(loc, fault.place, fault.fault, fault.mend)
-            for fault in error.faults
-        ]
+        self._faults += [self._document.located(loc, fault) for fault in error.faults]
 
     def _placements(self) -> dict[str, Placement]:
         """Return the placement of each worker, by its name."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -12,7 +13,7 @@ from edgert.backends.base import ByteInput, Session
 from edgert.backends.byte_input import CONVERTIBLE
 from edgert.backends.options import UnknownOptionError
 from edgert.backends.registry import READERS, is_for_one, parse_device, reads, scope_of
-from edgert.errors import DeviceError, Fault, ModelError, UserError
+from edgert.errors import DeviceError, Fault, KeyFault, ModelError, UserError
 from edgert.models.describe import ModelDescription
 from edgert.tensor import PortSpec, TensorSpec
 
@@ -64,12 +65,14 @@ def option_faults(
             continue
         if not any(_is_meant(scope, text) for text in devices):
             mend = f"Its devices: {', '.join(devices)}"
-            yield Fault(where, "the stage runs on no such device", mend)
+            fault = "the stage runs on no such device"
+            yield KeyFault(where, fault, mend, path=("options", key), is_unknown=True)
         if not isinstance(value, Mapping):
             is_whole = False
-            yield Fault(where, "it has to be options by name", f"Write: {key}: {{name: value}}")
+            fault, mend = "it has to be options by name", f"Write: {key}: {{name: value}}"
+            yield KeyFault(where, fault, mend, path=("options", key))
     if is_whole:
-        yield from option_schemas.faults_of(options, devices, format, place)
+        yield from map(_in_options, option_schemas.faults_of(options, devices, format, place))
 
 
 def refuse_mistake(
@@ -94,6 +97,11 @@ def refuse_mistake(
     if is_for_one(error.key, options, attempt, tried):
         place = f"{place}, device '{':'.join(attempt)}', options"
         raise DeviceError(place, error.faults[0].fault, error.faults[0].mend) from error
+
+
+def _in_options(fault: Fault) -> Fault:
+    """Lead the path of an option to where it stands in the stage."""
+    return replace(fault, path=("options", *fault.path)) if isinstance(fault, KeyFault) else fault
 
 
 def _is_meant(scope: tuple[str, str], text: str) -> bool:

@@ -107,6 +107,44 @@ def test_what_requests_may_not_be(written: str, said: str, good: str, tmp_path: 
     assert f"{path}:8:90: stage 'detector', key 'requests': {said}\n" in result.stderr
 
 
+OPTIONS = """\
+    device: ["openvino:CPU", "onnxruntime:CPU"]
+    options:
+      openvino: {NUM_STREAM: 1}
+      "onnxruntime:CPU":
+        spining: true
+        arena: much
+"""
+
+
+def test_faults_of_a_runtimes_options_are_told_where_they_are_written(good: str) -> None:
+    pytest.importorskip("openvino")
+    detector = "kind: infer, inputs: {tensor: prepare.tensor}, model: yolox-nano"
+    block = "".join(f"\n    {line}" for line in detector.split(", "))
+    text = GOOD.replace(f" {{{detector}}}\n", f"{block}\n{OPTIONS}")
+    Path(good).write_text(text)
+    result = check(good, "--input", "a.mkv")
+    assert result.exit_code == 2
+    assert result.stderr.splitlines() == [
+        "good.yaml:14:18: stage 'detector', device 'openvino:CPU', options: there is no option "
+        "'NUM_STREAM'. Did you mean 'NUM_STREAMS'?",
+        "good.yaml:16:9: stage 'detector', device 'onnxruntime:CPU', options: there is no option "
+        "'spining'. Did you mean 'spinning'?",
+        "good.yaml:17:16: stage 'detector', device 'onnxruntime:CPU', options: Expected `bool`, "
+        "got `str` - at `$.arena`.",
+    ]
+
+
+def test_an_option_of_the_command_line_is_named_as_such(good: str) -> None:
+    option = "detector.options.spining=true"
+    given = ("--set", "detector.device=onnxruntime:CPU", "--set", option)
+    result = check(good, "--input", "a.mkv", *given)
+    assert result.stderr == (
+        f"--set {option}: stage 'detector', device 'onnxruntime:CPU', options: there is no option "
+        "'spining'. Did you mean 'spinning'?\n"
+    )
+
+
 def test_the_schema_is_printed() -> None:
     result = CliRunner().invoke(schema_command)
     whole = json.loads(result.stdout)

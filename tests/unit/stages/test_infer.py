@@ -61,16 +61,29 @@ def test_the_loan_is_filled_from_the_sample_without_a_copy(device: str, folder: 
 
 
 THEIRS = """
+import os
 import sys
+
+from edgert.backends.options import unknown_option
+from edgert.errors import DeviceError
 
 
 class Theirs:
     name = "theirs"
 
     def devices(self):
-        return ("NPU", "GPU")
+        return ("NPU", "GPU", "TPU", "BAD")
+
+    def option_names(self, device):
+        if device == "BAD":
+            os._exit(3)
+        if device != "TPU":
+            raise DeviceError(f"theirs:{device}", "there is no such device here")
+        return ["speed"]
 
     def compile(self, request):
+        for key in request.options:
+            raise unknown_option(key, ["speed"], "theirs:NPU")
         if request.device == "GPU":
             sys.exit(0)
         raise ValueError("the driver says 17")
@@ -417,6 +430,10 @@ def test_an_option_that_a_device_refuses_is_named(folder: Path) -> None:
 
 
 NPU = "stage 'detector', device 'emulated:NPU'"
+MISSPELT = (
+    "stage 'detector', device 'openvino:CPU', options: there is no option 'NUM_STREAM'. "
+    "Did you mean 'NUM_STREAMS'?"
+)
 
 
 @pytest.mark.parametrize(
@@ -438,9 +455,21 @@ NPU = "stage 'detector', device 'emulated:NPU'"
             {"emulated": {"lane": 2}},
             [f"{NPU}, options: there is no option 'lane'. Did you mean 'lanes'?"],
         ),
-        # What is written for every device may be OpenVINO's, whose library alone knows.
-        (["CPU", "emulated:NPU"], {"NO_SUCH": 1, "spinning": True}, []),
-        (["openvino:CPU"], {"NO_SUCH": 1}, []),
+        # What is written for every device may be for one of them.
+        (["CPU", "emulated:NPU"], {"NUM_STREAMS": 1, "spinning": True, "lanes": 2}, []),
+        (
+            ["CPU", "emulated:NPU"],
+            {"NUM_STREAM": 1},
+            [MISSPELT.replace(", device 'openvino:CPU'", "")],
+        ),
+        # OpenVINO's library alone knows its properties: a child is asked.
+        (["openvino:CPU"], {"NUM_STREAM": 1}, [MISSPELT]),
+        (["openvino:CPU", "onnxruntime:CPU"], {"openvino": {"NUM_STREAM": 1}}, [MISSPELT]),
+        (["openvino:CPU", "openvino:GPU.7"], {"openvino:CPU": {"NUM_STREAM": 1}}, [MISSPELT]),
+        (["openvino:HETERO:CPU"], {"openvino": {"DEVICE_PROPERTIES": {}}}, []),
+        # A device that is not here may know it: that it is not here is told by who opens it.
+        (["openvino:CPU", "openvino:GPU.7"], {"openvino": {"GPU_QUEUE": 1}}, []),
+        (["openvino:GPU.7"], {"NO_SUCH": 1}, []),
         (
             ["CPU", "emulated:NPU"],
             {"spinning": "yes", "emulated:NPU": {"sped": 1}},
@@ -467,24 +496,35 @@ def test_options_are_looked_at_before_the_run(
 
 def test_options_of_tflite_are_looked_at_before_the_run() -> None:
     options = {"xnnpak": True, "tflite:CPU": {"delegate": 3}}
-    (fault,) = option_faults(options, ["tflite:CPU"], "tflite", "stage 'detector'")
-    assert str(fault) == (
-        "stage 'detector', device 'tflite:CPU', options: there is no option 'xnnpak'. "
-        "Did you mean 'xnnpack'?"
-    )
+    faults = option_faults(options, ["tflite:CPU"], "tflite", "stage 'detector'")
+    place = "stage 'detector', device 'tflite:CPU', options"
+    assert [*map(str, faults)] == [
+        f"{place}: Expected `object`, got `int` - at `$.delegate`.",
+        f"{place}: there is no option 'xnnpak'. Did you mean 'xnnpack'?",
+    ]
 
 
-@pytest.mark.parametrize("scope", ["openvino", "openvino:CPU"])
+@pytest.mark.usefixtures("theirs")
+def test_a_backend_of_somebody_elses_may_name_its_options(folder: Path) -> None:
+    with pytest.raises(PipelineError, match=r"theirs:TPU', options: .* Did you mean 'speed'"):
+        planned(folder, device="theirs:TPU", options={"sped": 1})
+    planned(folder, device="theirs:TPU", options={"speed": 1})
+    for device in ("NPU", "BAD"):  # one is not here, asking the other ends the child
+        planned(folder, device=f"theirs:{device}", options={"sped": 1})
+
+
+@pytest.mark.usefixtures("theirs")
+@pytest.mark.parametrize("scope", ["theirs", "theirs:NPU"])
 def test_a_misspelt_option_is_not_hidden_by_the_next_device(scope: str, folder: Path) -> None:
-    options = {scope: {"NUM_STREAM": 1}}
+    """Where a runtime does not tell its options beforehand, its refusal tells."""
     with (
         pytest.raises(DeviceError) as caught,
-        running(folder, device=["openvino:CPU", "onnxruntime:CPU"], options=options),
+        running(folder, device=["theirs:NPU", "onnxruntime:CPU"], options={scope: {"sped": 1}}),
     ):
         pass
     assert str(caught.value) == (
-        "stage 'detector', device 'openvino:CPU', options: there is no option 'NUM_STREAM'. "
-        "Did you mean 'NUM_STREAMS'?"
+        "stage 'detector', device 'theirs:NPU', options: there is no option 'sped'. "
+        "Did you mean 'speed'?"
     )
 
 
@@ -503,6 +543,7 @@ def test_looking_at_options_imports_no_runtime() -> None:
         "devices = ['onnxruntime:CPU', 'tflite:CPU', 'emulated:NPU']; "
         "assert len([*faults_of({'no': 1}, devices[:1], 'onnx', 'here')]) == 1; "
         "assert not [*faults_of({'arena': False, 'lanes': 2}, devices, 'onnx', 'here')]; "
+        "assert len([*faults_of({'NUM_STREAM': 1}, ['openvino:CPU'], 'onnx', 'here')]) == 1; "
         "assert not {'onnxruntime', 'ai_edge_litert', 'openvino', 'onnx'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
