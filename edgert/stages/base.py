@@ -159,6 +159,9 @@ class AsyncStage(Stage):
     def start(self, inputs: Inputs, outputs: Outputs, done: Done) -> None:
         """Begin one frame; ``inputs`` and ``outputs`` stay valid until ``done`` is called.
 
+        Arrays of theirs that are held when their memory is lent for another frame are a fault that
+        is detected: a variable of a thread that waits for its next frame holds them, too.
+
         Args:
             inputs: The frame on each input port.
             outputs: A loan for each connected output port.

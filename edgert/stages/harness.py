@@ -20,7 +20,7 @@ from edgert.stages.base import (
 )
 from edgert.tensor import FrameHeader, PortSpec
 from edgert.transport.address import Array, address_of_map
-from edgert.transport.holders import holders
+from edgert.transport.holders import PATIENCE_S, held_for_good, holders
 from edgert.transport.slot import Loan, Sample, SlotLayout
 
 
@@ -76,8 +76,11 @@ class StageRun:
         held = holders(samples)
         self._run(samples, loans)
         held_after = holders(samples)
-        kept = [name for sample in samples.values() for name in sample.views_kept()]
-        kept += [name for loan in loans.values() for name in loan.views_kept()]
+        slots: list[Sample | Loan] = [*samples.values(), *loans.values()]
+        kept = held_for_good(
+            lambda: [name for slot in slots for name in slot.views_kept()],
+            PATIENCE_S if isinstance(self.stage, AsyncStage) else 0,
+        )
         if kept:
             raise AssertionError(f"views of {kept} were kept after their frame ended")
         if held_after != held:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from edgert.transport.address import Array
+
+PATIENCE_S = 1.0
+"""How long a thread that has said ``done`` may take to return: it may have to wait for a core."""
+_MOMENT_S = 0.001
 
 
 def holders(frames: Mapping[str, object]) -> tuple[int, ...]:
@@ -24,6 +30,24 @@ def held_elsewhere(arrays: Mapping[str, Array]) -> list[str]:
     if max(counts, default=0) <= _BY_TWO_MAPPINGS:
         return []
     return [name for name, now in zip(arrays, counts, strict=True) if now > _BY_TWO_MAPPINGS]
+
+
+def held_for_good(held: Callable[[], list[str]], patience_s: float = 0.0) -> list[str]:
+    """Name what is held neither by a cycle alone nor by a call that is about to return.
+
+    Args:
+        held: Names what is held now.
+        patience_s: How long threads may take to return.
+    """
+    if not held():
+        return []
+    deadline_s = time.monotonic() + patience_s
+    time.sleep(min(_MOMENT_S, patience_s))
+    if held():
+        gc.collect()  # what only a cycle holds (a caught exception, say) is not kept
+    while (names := held()) and time.monotonic() < deadline_s:
+        time.sleep(_MOMENT_S)
+    return names
 
 
 def _count_by_two_mappings() -> int:

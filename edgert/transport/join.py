@@ -47,6 +47,10 @@ class Reader(Protocol):
         """Return the frame in a slot that is held."""
         ...
 
+    def views_left(self, slot: int) -> list[str]:
+        """Name the tensors of a slot's last frame that are still held: asked before ``sample``."""
+        ...
+
     def is_expired(self, slot: int) -> bool:
         """Whether a frame that is held is too old to be worked on: its release counts it so."""
         ...
@@ -64,6 +68,10 @@ class Held:
     def __init__(self, reader: Reader, slot: int) -> None:
         self.reader = reader
         self.slot = slot
+
+    def views_left(self) -> list[str]:
+        """Name the tensors of the slot's last frame that are still held."""
+        return self.reader.views_left(self.slot)
 
 
 class Arrival:

@@ -58,6 +58,11 @@ class MergedReader:
         slot, number = divmod(slot, len(self._readers))
         return self._readers[number].sample(slot)
 
+    def views_left(self, slot: int) -> list[str]:
+        """Name the tensors of a slot's last frame that are still held: asked before ``sample``."""
+        slot, number = divmod(slot, len(self._readers))
+        return self._readers[number].views_left(slot)
+
     def is_expired(self, slot: int) -> bool:
         """Whether a frame that is held is too old to be worked on: its release counts it so."""
         slot, number = divmod(slot, len(self._readers))

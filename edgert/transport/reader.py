@@ -125,6 +125,10 @@ class RingReader:
         sample.refresh()
         return sample
 
+    def views_left(self, slot: int) -> list[str]:
+        """Name the tensors of a slot's last frame that are still held: asked before ``sample``."""
+        return self.samples[slot].views_kept()
+
     def is_expired(self, slot: int) -> bool:
         """Whether a frame that is held is too old to be worked on: its release counts it so."""
         age_ns = time.monotonic_ns() - self.samples[slot].header.captured_ns

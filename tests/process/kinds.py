@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import queue
 import signal
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, ClassVar
 
@@ -18,6 +19,8 @@ from pydantic import Field
 from edgert.errors import FrameFiltered, FrameLostError, MediaError
 from edgert.stages.base import (
     AsyncStage,
+    Batching,
+    BatchStage,
     Done,
     Inputs,
     Outputs,
@@ -366,6 +369,83 @@ class Careless(Stage):
         array = inputs["n"].tensors["n"]
         outputs["n"].tensor("n", array.shape)[...] = array
         del array
+
+
+class CarelessTogether(BatchStage):
+    """Passes numbers on, alone or two at once, on a thread that does what it should not do."""
+
+    inputs: ClassVar[Mapping[str, str]] = {"n": "numbers"}
+    outputs: ClassVar[Mapping[str, str]] = {"n": "numbers"}
+    options = CarelessOptions
+    settings: CarelessOptions
+    batching: Batching | None = None
+
+    @classmethod
+    def plan(
+        cls, options: CarelessOptions, inputs: Ports, context: PlanContext
+    ) -> dict[str, PortSpec]:
+        return {"n": inputs["n"]}
+
+    @classmethod
+    def frames_held(cls, options: CarelessOptions, context: PlanContext) -> int:
+        return 2
+
+    @property
+    def capacity(self) -> int:
+        return 2
+
+    def open(self) -> None:
+        self.kept: list[Any] = []
+        self.clock = threading.Event()
+        self.frames: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self.thread = threading.Thread(target=self.work)
+        self.thread.start()
+
+    def start(self, inputs: Inputs, outputs: Outputs, done: Done) -> None:
+        self.start_batch([(inputs, outputs)], done)
+
+    def start_batch(self, frames: Sequence[tuple[Inputs, Outputs]], done: Done) -> int:
+        self.frames.put((frames, done))
+        return 2
+
+    def close(self) -> None:
+        self.frames.put(None)
+        self.thread.join()
+
+    def work(self) -> None:
+        while (work := self.frames.get()) is not None:
+            frames, done = work
+            arrays = [self.make(inputs, outputs) for inputs, outputs in frames]
+            if self.settings.does == "let go soon after":
+                done(None)
+                self.clock.wait(0.01)
+            arrays.clear()
+            if self.settings.does != "let go soon after":
+                done(None)
+
+    def make(self, inputs: Inputs, outputs: Outputs) -> Any:
+        does = self.settings.does
+        if does == "write nothing":
+            return None
+        array = inputs["n"].tensors["n"]
+        written = outputs["n"].tensor("n", array.shape)
+        written[...] = array
+        if does == "keep a view of the input":
+            self.kept.append(array[:1])
+        elif does == "keep the output":
+            self.kept.append(written)
+        elif does == "catch":
+            try:
+                raise KeyError(does)
+            except KeyError as error:
+                self_made_cycle = error  # noqa: F841  it holds this call, which holds its arrays
+        return written
+
+
+class CarelessBatches(CarelessTogether):
+    """The same, two at once."""
+
+    batching = Batching(2, 1_000_000, 1)
 
 
 class HalfFound(Found):

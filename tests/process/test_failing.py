@@ -193,6 +193,57 @@ def test_what_would_spoil_frames_of_others(tmp_path: Path, does: str, said: str)
     assert frames["read"] == frames["processed"] + frames["dropped"] + frames["lost"]
 
 
+THREADS = "A variable of a thread that waits keeps it, too."
+
+
+@pytest.mark.parametrize(
+    ("kind", "does", "said"),
+    [
+        (
+            "CarelessTogether",
+            "keep the output",
+            "it kept a view of output 'n' (n) after its frame ended. "
+            f"Ask for it in each frame: outputs['n'].tensor(...). {THREADS}",
+        ),
+        (
+            "CarelessBatches",
+            "keep a view of the input",
+            "it kept a view of input 'n' (n) after its frame ended. "
+            f"Copy what is kept: array.copy(). {THREADS}",
+        ),
+        *(
+            (
+                kind,
+                "write nothing",
+                "it wrote nothing to output 'n' for frame 0. Write a tensor before done(), "
+                "of 0 things too, or end the frame with FrameFiltered.",
+            )
+            for kind in ("CarelessTogether", "CarelessBatches")
+        ),
+    ],
+)
+def test_what_would_spoil_frames_of_others_among_several_in_flight(
+    tmp_path: Path, kind: str, does: str, said: str
+) -> None:
+    stages = chain(tmp_path)
+    stages["one"] = {"kind": kind, "inputs": {"n": "src.n"}, "does": does}
+    outcome = load(tmp_path, stages).run_to_outcome(RunOptions())
+    assert outcome.exit_code == 1
+    assert str(outcome.errors[0]) == f"stage 'one': {said}"
+    frames = outcome.summary.frames
+    assert frames["read"] == frames["processed"] + frames["dropped"] + frames["lost"]
+
+
+@pytest.mark.parametrize("kind", ["CarelessTogether", "CarelessBatches"])
+@pytest.mark.parametrize("does", ["let go soon after", "catch"])
+def test_what_a_thread_lets_go_soon_after_it_is_done_is_not_kept(
+    tmp_path: Path, kind: str, does: str
+) -> None:
+    stages = chain(tmp_path)
+    stages["one"] = {"kind": kind, "inputs": {"n": "src.n"}, "does": does}
+    assert load(tmp_path, stages).run().frames["processed"] == 50
+
+
 def test_a_source_that_keeps_what_it_wrote_to(tmp_path: Path) -> None:
     stages = chain(tmp_path)
     stages["src"]["keep_view"] = True

@@ -11,6 +11,7 @@ from edgert.errors import FrameFiltered, FrameLostError
 from edgert.runtime.nodes.lending import Lending
 from edgert.runtime.nodes.node import WAIT_IN, ReadingNode
 from edgert.runtime.nodes.outputs import Outputs
+from edgert.runtime.nodes.refusals import refuse_blank, refuse_views_left
 from edgert.stages.base import AsyncStage
 from edgert.transport.join import Arrival, Join
 from edgert.transport.ledger import StageBlock
@@ -18,6 +19,8 @@ from edgert.transport.permits import Permits
 from edgert.transport.polling import poll_of
 from edgert.transport.slot import Loan, Sample
 from edgert.transport.token import FILTERED, LOST
+
+_WRITE = "Write a tensor before done(), of 0 things too, or end the frame with FrameFiltered"
 
 
 class Ticket:
@@ -175,9 +178,10 @@ class AsyncNode(ReadingNode):
 
     def _admit(self, arrival: Arrival) -> Ticket:
         """Give a frame its loans and its turn."""
+        loans = self._outputs.give_up_loans()
+        refuse_views_left(self.stage.context.place, arrival, loans)
         samples = self._samples(arrival)
         first = samples[self._order[0]]
-        loans = self._outputs.give_up_loans()
         for loan in loans.values():
             loan.inherit(first)
         ticket = Ticket(arrival, loans)
@@ -227,6 +231,7 @@ class AsyncNode(ReadingNode):
             self._lending.end(ticket, is_good=ticket.error is None and not arrival.reason)
         stream, sequence = arrival.stream, arrival.sequence
         if ticket.error is None and not arrival.reason:
+            refuse_blank(self.stage.context.place, ticket.loans, sequence, _WRITE)
             outputs.commit(ticket.loans, stream, sequence)
             if self.is_leaf:
                 self._book_latency(ticket.captured_ns, ticket.end_ns)

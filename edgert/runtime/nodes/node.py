@@ -6,7 +6,6 @@ Loans are taken before inputs are received: with several workers the other order
 
 from __future__ import annotations
 
-import gc
 import time
 from collections.abc import Mapping, Sequence, Set
 
@@ -116,27 +115,6 @@ class Node:
         latency = max(0, end_ns - captured_ns)
         self._block.record(LATENCY, latency)
         self._words[StageBlock.LATENCY_MAX] = max(self._words[StageBlock.LATENCY_MAX], latency)
-
-    def _refuse_kept_loans(self, sequence: int) -> None:
-        """Refuse an output that could still be written when others read it, or that nobody wrote.
-
-        Raises:
-            StageError: There is one.
-        """
-        for port, loan in self._outputs.loans.items():
-            if loan.is_blank:
-                fault = f"it wrote nothing to output '{port}' for frame {sequence}"
-                mend = "Write a tensor in process(), of 0 things too, or raise FrameFiltered"
-                raise StageError(self.stage.context.place, fault, mend)
-            if loan.views_kept():
-                gc.collect()
-            if views := loan.views_kept():
-                mend = f"Ask for it in each frame: outputs['{port}'].tensor(...)"
-                self._refuse(f"a view of output '{port}' ({', '.join(views)})", mend)
-
-    def _refuse(self, what: str, mend: str) -> None:
-        fault = f"it kept {what} after its frame ended"
-        raise StageError(self.stage.context.place, fault, mend)
 
     def _lose(self, why: BaseException, stream: int, sequence: int) -> None:
         """Count a frame that the stage could not make, and say why."""

@@ -13,6 +13,7 @@ from edgert.errors import EdgertError, FrameLostError, SourceError, UserError
 from edgert.runtime.nodes.feed_watch import FeedWatch
 from edgert.runtime.nodes.node import WAIT_IN, Node
 from edgert.runtime.nodes.outputs import Outputs
+from edgert.runtime.nodes.refusals import refuse_blank, refuse_kept_outputs
 from edgert.stages.base import Source
 from edgert.stages.raised import raised
 from edgert.tensor import FrameHeader
@@ -20,6 +21,8 @@ from edgert.transport.gate import FlowGate
 from edgert.transport.ledger import StageBlock
 from edgert.transport.recovery import Frame
 from edgert.transport.token import LOST
+
+_WRITE = "Write a tensor in write(), of 0 things too, or raise FrameLostError"
 
 
 class SourceNode(Node):
@@ -209,7 +212,8 @@ class SourceNode(Node):
         except BaseException as error:
             outputs.gap(stream, sequence, LOST)
             raise self._raised(error) from error
-        self._refuse_kept_loans(sequence)
+        refuse_blank(self.stage.context.place, outputs.loans, sequence, _WRITE)
+        refuse_kept_outputs(self.stage.context.place, outputs.loans)
         start_ns = self._since_ns
         end_ns = time.monotonic_ns()
         outputs.commit(outputs.loans, stream, sequence)

@@ -8,13 +8,20 @@ from collections.abc import Sequence
 
 from edgert.errors import FrameFiltered, FrameLostError
 from edgert.runtime.nodes.node import WAIT_IN, ReadingNode
+from edgert.runtime.nodes.refusals import (
+    COPY,
+    kept,
+    refuse_blank,
+    refuse_kept_inputs,
+    refuse_kept_outputs,
+)
 from edgert.stages.base import Inputs
 from edgert.transport.holders import holders
 from edgert.transport.join import Arrival
 from edgert.transport.ledger import StageBlock
 from edgert.transport.token import FILTERED, LOST, NONE
 
-_COPY = "Copy what is kept: array.copy()"
+_WRITE = "Write a tensor in process(), of 0 things too, or raise FrameFiltered"
 
 
 class SyncNode(ReadingNode):
@@ -49,7 +56,7 @@ class SyncNode(ReadingNode):
         samples = self._samples(arrival)
         first = samples[self._order[0]]
         held = holders(samples)
-        outputs = self._outputs
+        outputs, place = self._outputs, self.stage.context.place
         for loan in outputs.loans.values():
             loan.inherit(first)
         outcome = self._run(arrival, samples)
@@ -59,25 +66,18 @@ class SyncNode(ReadingNode):
             outputs.put_back(outputs.loans)  # what was written does not belong to the next frame
             outputs.gap(arrival.stream, arrival.sequence, outcome)
         else:
-            self._refuse_kept_views(samples)
+            refuse_kept_inputs(place, samples)
             if holders(samples) != held:
                 gc.collect()  # what only a cycle holds (a caught exception, say) is not kept
             if holders(samples) != held:
-                self._refuse("a frame that it got in `inputs`", _COPY)
-            self._refuse_kept_loans(arrival.sequence)
+                raise kept(place, "a frame that it got in `inputs`", COPY)
+            refuse_blank(place, outputs.loans, arrival.sequence, _WRITE)
+            refuse_kept_outputs(place, outputs.loans)
             if self.is_leaf:
                 self._book_latency(first.header.captured_ns, end_ns)
             outputs.commit(outputs.loans, arrival.stream, arrival.sequence)
             self._book(start_ns, end_ns)
         self._release(arrival, outcome)
-
-    def _refuse_kept_views(self, samples: Inputs) -> None:
-        """Refuse a view of an input that outlives its frame: its slot gets another one."""
-        for port, sample in samples.items():
-            if sample.views_kept():
-                gc.collect()
-            if views := sample.views_kept():
-                self._refuse(f"a view of input '{port}' ({', '.join(views)})", _COPY)
 
     def _run(self, arrival: Arrival, samples: Inputs) -> int:
         """Return NONE, FILTERED or LOST; any other error of the stage ends the worker."""
