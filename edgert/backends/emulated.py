@@ -21,6 +21,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from edgert.backends.base import CompileRequest, DeviceReport, Session, Signature
 from edgert.backends.binding import refuse_open_inputs
 from edgert.backends.byte_input import with_bytes
@@ -28,7 +30,7 @@ from edgert.backends.emulated_device import Behaviour
 from edgert.backends.emulated_faults import Faulty
 from edgert.backends.emulated_lanes import lanes_of
 from edgert.backends.emulated_limits import place_model, refuse_open_outputs
-from edgert.backends.emulated_model import first_reader, on_cpu, one_inference
+from edgert.backends.emulated_model import on_cpu, one_inference, signature_of
 from edgert.backends.emulated_options import EmulatedOptions, read
 from edgert.backends.emulated_precision import round_all
 from edgert.backends.emulated_session import ComputingSession, ReplayingSession
@@ -55,7 +57,7 @@ class EmulatedBackend:
 
     def signature(self, path: str, shapes: Mapping[str, list[int]]) -> Signature:
         """Read a model's inputs and outputs with the first real runtime that reads it."""
-        return first_reader(path, shapes)[1]
+        return signature_of(path, shapes)
 
     def compile(self, request: CompileRequest) -> Session:
         """Do what goes wrong, refuse what does not fit, and load the model."""
@@ -83,11 +85,17 @@ class EmulatedBackend:
         )
         report = self._report(request, options, place)
         if options.computes:
-            return ComputingSession(on_cpu(request), report, behaviour, options.precision)
-        results = one_inference(request, options.input, place)
+            computing = on_cpu(request)
+            report = self._over(computing.device.runtime, report)
+            return ComputingSession(computing, report, behaviour, options.precision)
+        results, runtime = one_inference(request, options.input, place)
         round_all(results.values(), options.precision)
-        ordered = {each: results[each] for each in signature.outputs}
-        return ReplayingSession(seen.inputs, ordered, report, request.requests, behaviour)
+        report = self._over(runtime, report)
+        return ReplayingSession(seen.inputs, results, report, request.requests, behaviour)
+
+    def _over(self, runtime: str, report: DeviceReport) -> DeviceReport:
+        """Say whose results are given."""
+        return replace(report, runtime=f"{self.version()}, results of {runtime}")
 
     def _report(
         self, request: CompileRequest, options: EmulatedOptions, place: str

@@ -11,7 +11,7 @@ from edgert.backends.emulated_precision import ITEM_BYTES
 from edgert.backends.opcount import OperatorCount
 from edgert.backends.placement import Placement
 from edgert.backends.registry import is_installed
-from edgert.errors import DeviceError
+from edgert.errors import DeviceError, ModelError
 
 _MB = 1e6
 
@@ -55,7 +55,15 @@ def _count(request: CompileRequest, place: str) -> OperatorCount:
         )
     from edgert.backends.openvino import OpenVinoBackend
 
-    return OpenVinoBackend().inspect(request.path, request.shapes)[1]
+    try:
+        return OpenVinoBackend().inspect(request.path, request.shapes)[1]
+    except ModelError as error:
+        raise DeviceError(
+            f"{place}, options",
+            "operators and memory of a model are counted by OpenVINO, which does not read this "
+            f"one: {error.faults[0].fault}",
+            "Leave out 'operators' and 'memory_mb'",
+        ) from error
 
 
 def _require_memory(count: OperatorCount, memory_mb: float, precision: str, place: str) -> None:

@@ -1,9 +1,10 @@
-"""The real inference behind the emulated accelerator: the first runtime that reads the model."""
+"""The real inference behind the emulated accelerator: of the first runtime that takes the model."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -11,23 +12,31 @@ import numpy as np
 from edgert.backends.base import Backend, CompileRequest, Session, Signature
 from edgert.backends.once import infer_once
 from edgert.backends.registry import READERS, backend, is_installed
-from edgert.errors import DeviceError, ModelError
+from edgert.errors import DeviceError, ModelError, UserError
 from edgert.tensor import DTYPES, TensorSpec
 from edgert.transport.address import Array
 
-# The order in which real runtimes are asked to read the model.
-_REAL = READERS["onnx"]
+Found = TypeVar("Found")
+
+
+class Replay(NamedTuple):
+    """The outputs of a real inference, in the model's order, and the runtime that made them."""
+
+    results: dict[str, Array]
+    runtime: str
 
 
 def on_cpu(request: CompileRequest) -> Session:
-    """Compile the model for the CPU."""
-    reader, _ = first_reader(request.path, request.shapes)
-    return reader.compile(
-        msgspec.structs.replace(request, device="CPU", options={}, precision="f32")
-    )
+    """Compile the model for the CPU, by the first runtime that takes it.
+
+    Raises:
+        ModelError, DeviceError: None of those that are installed takes it; the first one's reason.
+    """
+    wanted = msgspec.structs.replace(request, device="CPU", options={}, precision="f32")
+    return _first(request.path, lambda reader: reader.compile(wanted))
 
 
-def one_inference(request: CompileRequest, file: str, place: str) -> dict[str, Array]:
+def one_inference(request: CompileRequest, file: str, place: str) -> Replay:
     """Return the outputs of one real inference on the CPU.
 
     Args:
@@ -36,7 +45,7 @@ def one_inference(request: CompileRequest, file: str, place: str) -> dict[str, A
         place: With which an error about the file begins.
 
     Raises:
-        DeviceError: The file cannot be read, or does not fit.
+        DeviceError: The file cannot be read, or does not fit; or no runtime takes the model.
         ModelError: No runtime that is installed reads the model.
     """
     request = msgspec.structs.replace(request, requests=1)
@@ -45,24 +54,31 @@ def one_inference(request: CompileRequest, file: str, place: str) -> dict[str, A
         request = msgspec.structs.replace(request, bytes={})
     session = on_cpu(request)
     try:
-        return infer_once(session, _example(session.inputs, file, place))
+        results = infer_once(session, _example(session.inputs, file, place))
+        return Replay({name: results[name] for name in session.outputs}, session.device.runtime)
     finally:
         session.close()
 
 
-def first_reader(path: str, shapes: Mapping[str, list[int]]) -> tuple[Backend, Signature]:
-    """Return the first runtime that reads a model, and the signature that it reads.
+def signature_of(path: str, shapes: Mapping[str, list[int]]) -> Signature:
+    """Return the signature of a model as the first runtime tells it that reads it.
 
     Raises:
         ModelError: None of those that are installed reads it; the first one's reason.
         DeviceError: None is installed.
     """
-    refused: ModelError | None = None
-    for name in filter(is_installed, _REAL):
-        reader = backend(name)
+    return _first(path, lambda reader: reader.signature(path, shapes))
+
+
+def _first(path: str, ask: Callable[[Backend], Found]) -> Found:
+    """Return what the first runtime answers that does not refuse the model."""
+    # All that is known of a model here is its name; what else OpenVINO reads, it reads alone.
+    format = "tflite" if path.lower().endswith(".tflite") else "onnx"  # noqa: A001  the models' word
+    refused: UserError | None = None
+    for name in filter(is_installed, READERS[format]):
         try:
-            return reader, reader.signature(path, shapes)
-        except ModelError as error:
+            return ask(backend(name))
+        except (ModelError, DeviceError) as error:
             refused = refused or error
     raise refused or DeviceError(
         "backend 'emulated'",

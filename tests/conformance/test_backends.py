@@ -208,7 +208,7 @@ def test_the_report_says_where_it_runs(name: str, doubling: Path) -> None:
     assert report.actual == ("emulated:NPU" if name == "emulated" else f"{name}:CPU")
     assert report.precision == ("replayed" if name == "emulated" else "f32")
     assert report.emulated == (name == "emulated")
-    assert report.runtime == backend(name).version()
+    assert report.runtime.startswith(backend(name).version())
 
 
 @every

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from edgert.backends.base import Session
-from edgert.errors import DeviceError
+from edgert.errors import DeviceError, ModelError
 from tests import models
 
 
@@ -48,6 +48,40 @@ def test_the_replayed_inference_can_be_made_from_a_file(doubling: Path, tmp_path
         output = zeros()
         models.infer(session, {"x": zeros()}, {"y": output})
     assert (output == 14).all()
+
+
+@pytest.mark.parametrize("outputs", ["replayed", "computed"])
+def test_a_model_that_openvino_refuses_is_left_to_who_reads_it(
+    outputs: str, tmp_path: Path
+) -> None:
+    """A branch (IF) of a TFLite file; y is a - b here, since the sum of b is more than 0."""
+    pytest.importorskip("ai_edge_litert")
+    model = models.of("tflite").blending(tmp_path / "m.tflite")
+    with opened(model, outputs=outputs) as session:
+        assert session.device.actual == "emulated:NPU"
+        assert session.device.runtime.startswith("emulated 1, results of tflite ")
+        given = {name: np.full((1, 1, 2, 2), n, np.float32) for n, name in enumerate("ab", 1)}
+        results = models.arrays_for(session.outputs)
+        models.infer(session, given, results)
+    # The replayed inference is of the same noise twice.
+    expected = -1 if outputs == "computed" else 0
+    assert (results["y"] == expected).all()
+
+
+def test_a_model_that_nobody_reads_is_refused_with_the_first_reason(tmp_path: Path) -> None:
+    pytest.importorskip("ai_edge_litert")
+    model = models.of("tflite").foreign(tmp_path / "m.tflite")
+    with (
+        pytest.raises((ModelError, DeviceError), match="OpenVINO does not support all of its"),
+        opened(model),
+    ):
+        pass
+
+
+def test_it_is_said_whose_results_are_replayed(doubling: Path) -> None:
+    pytest.importorskip("openvino")
+    with opened(doubling) as session:
+        assert session.device.runtime.startswith("emulated 1, results of openvino ")
 
 
 def test_an_array_is_written_once_for_as_long_as_it_lives(doubling: Path) -> None:

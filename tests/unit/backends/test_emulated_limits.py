@@ -68,6 +68,17 @@ def test_the_cpu_does_nothing_where_the_device_must_take_all(convolution: Path) 
 
 
 @counted
+def test_what_openvino_does_not_read_has_no_count(tmp_path: Path) -> None:
+    pytest.importorskip("ai_edge_litert")
+    said = refused(models.of("tflite").blending(tmp_path / "m.tflite"), operators=["Add"])
+    assert said == (
+        "emulated:NPU, options: operators and memory of a model are counted by OpenVINO, which "
+        "does not read this one: OpenVINO does not support all of its operators; it lacks IF. "
+        "Leave out 'operators' and 'memory_mb'."
+    )
+
+
+@counted
 def test_a_model_none_of_whose_operators_it_has_is_refused(convolution: Path) -> None:
     said = refused(convolution, operators=["Relu"], unsupported="cpu")
     assert said.startswith("emulated:NPU: it took none of the model's 5 operators.")
