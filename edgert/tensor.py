@@ -37,6 +37,14 @@ PIXEL_FORMATS: dict[str, tuple[str, ...]] = {
     "bgr24": ("bgr",),
     "rgb24": ("rgb",),
 }
+# Kinds of ports that tell of things, and the tensors with a row for each of them, where a port has
+# them. Who writes them is asked whether they are of one length (``runtime/nodes/refusals.py``).
+ROWS: dict[str, tuple[str, ...]] = {
+    "detections": ("boxes", "scores", "classes", "landmarks", "corners"),
+    "poses": ("keypoints", "scores"),
+    "classification": ("scores", "classes"),
+    "lines": ("corners", "scores"),
+}
 COLOUR_MATRICES = ("bt601", "bt709", "bt2020")
 COLOUR_RANGES = ("limited", "full")
 

@@ -18,7 +18,7 @@ from edgert.stages.base import (
     Stage,
     StageContext,
 )
-from edgert.tensor import FrameHeader, PortSpec
+from edgert.tensor import ROWS, FrameHeader, PortSpec
 from edgert.transport.address import Array, address_of_map
 from edgert.transport.holders import PATIENCE_S, held_for_good, holders
 from edgert.transport.slot import Loan, Sample, SlotLayout
@@ -85,6 +85,12 @@ class StageRun:
             raise AssertionError(f"views of {kept} were kept after their frame ended")
         if held_after != held:
             raise AssertionError("the frame of an input was kept after it ended")
+        uneven = {
+            port: loan.uneven(ROWS.get(self.stage.context.outputs[port].kind, ()))
+            for port, loan in loans.items()
+        }
+        if any(uneven.values()):
+            raise AssertionError(f"what was written differs in length: {uneven}")
         blank = [name for name, loan in loans.items() if loan.is_blank]
         if blank:
             raise AssertionError(f"nothing was written to {blank}")

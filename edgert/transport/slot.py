@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import mmap
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any, TypeVar
 
@@ -264,6 +264,11 @@ class Loan(_Slot):
             return False
         (metadata,) = METADATA_BYTES.unpack_from(self._map, self._base + METADATA_AT)
         return not metadata
+
+    def uneven(self, names: Sequence[str]) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of those tensors that were written, if their lengths differ."""
+        shapes = {name: self._arrays[name].shape for name in names if name in self._used}
+        return shapes if len({shape[:1] for shape in shapes.values()}) > 1 else {}
 
     def views_kept(self) -> list[str]:
         """Name the tensors of which somebody else holds a view: asked before it is sent."""

@@ -448,6 +448,38 @@ class CarelessBatches(CarelessTogether):
     batching = Batching(2, 1_000_000, 1)
 
 
+class UnevenOptions(StageOptions):
+    boxes: int = Field(3, description="How many boxes.")
+    scores: int = Field(2, description="How many scores.")
+
+
+class Uneven(Stage):
+    """Gives boxes and scores of different numbers."""
+
+    inputs: ClassVar[Mapping[str, str]] = {"n": "numbers"}
+    outputs: ClassVar[Mapping[str, str]] = {"detections": "detections"}
+    options = UnevenOptions
+    settings: UnevenOptions
+
+    @classmethod
+    def plan(
+        cls, options: UnevenOptions, inputs: Ports, context: PlanContext
+    ) -> dict[str, PortSpec]:
+        tensors = {
+            "boxes": TensorSpec("f32", (9, 4)),
+            "scores": TensorSpec("f32", (9,)),
+            "classes": TensorSpec("i32", (9,)),
+        }
+        return {"detections": PortSpec("detections", tensors, attributes={"labels": ["number"]})}
+
+    def process(self, inputs: Inputs, outputs: Outputs) -> None:
+        loan = outputs["detections"]
+        boxes, scores = self.settings.boxes, self.settings.scores
+        loan.tensor("boxes", (boxes, 4))[:] = (0, 0, 1, 1)
+        loan.tensor("scores", (scores,))[:] = 1
+        loan.tensor("classes", (boxes,))[:] = 0
+
+
 class HalfFound(Found):
     """Gives a box, and leaves its score to others."""
 

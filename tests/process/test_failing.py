@@ -255,6 +255,28 @@ def test_a_source_that_keeps_what_it_wrote_to(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(("boxes", "scores"), [(3, 2), (0, 1)])
+def test_who_wrote_tensors_of_several_lengths_is_blamed_not_who_reads_them(
+    tmp_path: Path, boxes: int, scores: int
+) -> None:
+    stages = {
+        "src": {"kind": "Numbers", "count": 50},
+        "found": {"kind": "Uneven", "inputs": {"n": "src.n"}, "boxes": boxes, "scores": scores},
+        "near": {"kind": "filter.detections", "inputs": {"detections": "found.detections"}},
+        "out": {"kind": "sink.jsonl", "inputs": {"detections": "near.detections"}},
+    }
+    stages["out"]["path"] = str(tmp_path / "out.jsonl")
+    outcome = load(tmp_path, stages).run_to_outcome(RunOptions())
+    assert outcome.exit_code == 1
+    assert [str(error) for error in outcome.errors] == [
+        "stage 'found': what it wrote to output 'detections' for frame 0 differs in length: "
+        f"boxes [{boxes}, 4], scores [{scores}], classes [{boxes}]. "
+        "Write a row for each thing to every one of them."
+    ]
+    frames = outcome.summary.frames
+    assert frames["read"] == frames["processed"] + frames["dropped"] + frames["lost"]
+
+
 def test_who_left_a_tensor_out_is_blamed_not_who_reads_it(tmp_path: Path) -> None:
     stages = {
         "src": {"kind": "Numbers", "count": 50},

@@ -11,7 +11,7 @@ from edgert.errors import FrameFiltered, FrameLostError
 from edgert.runtime.nodes.lending import Lending
 from edgert.runtime.nodes.node import WAIT_IN, ReadingNode
 from edgert.runtime.nodes.outputs import Outputs
-from edgert.runtime.nodes.refusals import refuse_blank, refuse_views_left
+from edgert.runtime.nodes.refusals import refuse_views_left
 from edgert.stages.base import AsyncStage
 from edgert.transport.join import Arrival, Join
 from edgert.transport.ledger import StageBlock
@@ -19,8 +19,6 @@ from edgert.transport.permits import Permits
 from edgert.transport.polling import poll_of
 from edgert.transport.slot import Loan, Sample
 from edgert.transport.token import FILTERED, LOST
-
-_WRITE = "Write a tensor before done(), of 0 things too, or end the frame with FrameFiltered"
 
 
 class Ticket:
@@ -55,6 +53,10 @@ class AsyncNode(ReadingNode):
         join: Its inputs.
         permits: Its turns at a device that has a limit; None where it has none.
     """
+
+    how_to_write = (
+        "Write a tensor before done(), of 0 things too, or end the frame with FrameFiltered"
+    )
 
     def __init__(
         self,
@@ -231,7 +233,7 @@ class AsyncNode(ReadingNode):
             self._lending.end(ticket, is_good=ticket.error is None and not arrival.reason)
         stream, sequence = arrival.stream, arrival.sequence
         if ticket.error is None and not arrival.reason:
-            refuse_blank(self.stage.context.place, ticket.loans, sequence, _WRITE)
+            self._written.require(ticket.loans, sequence)
             outputs.commit(ticket.loans, stream, sequence)
             if self.is_leaf:
                 self._book_latency(ticket.captured_ns, ticket.end_ns)

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence, Set
+from typing import ClassVar
 
 from edgert.errors import DeviceLostError, EdgertError, FrameLostError, StageError
 from edgert.runtime.nodes.outputs import Outputs
+from edgert.runtime.nodes.refusals import Written
 from edgert.stages.base import Stage
 from edgert.stages.raised import named, raised
 from edgert.transport.join import Arrival, Join, Reader
@@ -27,6 +29,8 @@ PACE_OVER = 4  # frames: few, so that a device that recovers is known after few 
 class Node:
     """What all nodes share: a stage, its place in the ledger, its outputs."""
 
+    how_to_write: ClassVar[str]
+
     def __init__(self, stage: Stage, block: StageBlock, outputs: Outputs) -> None:
         self.stage = stage
         self.finished = False
@@ -35,6 +39,7 @@ class Node:
         self._block = block
         self._words = block.words
         self._outputs = outputs
+        self._written = Written(stage.context, self.how_to_write)
         self._since_ns = time.monotonic_ns()
         self._waited_out_ns = 0
         self._lacks_loan = False

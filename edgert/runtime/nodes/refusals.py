@@ -10,11 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from edgert.errors import StageError
+from edgert.stages.base import StageContext
+from edgert.tensor import ROWS
 from edgert.transport.holders import PATIENCE_S, held_for_good
 from edgert.transport.join import Arrival
 from edgert.transport.slot import Loan, Sample
 
 COPY = "Copy what is kept: array.copy()"
+_ROW = "Write a row for each thing to every one of them"
 _THREADS = ". A variable of a thread that waits keeps it, too"
 
 
@@ -54,23 +57,32 @@ def refuse_views_left(place: str, arrival: Arrival, loans: Mapping[str, Loan]) -
             raise kept(place, _output(port, views), _ask(port) + _THREADS)
 
 
-def refuse_blank(place: str, loans: Mapping[str, Loan], sequence: int, how: str) -> None:
-    """Refuse an output that nobody wrote.
+class Written:
+    """What the outputs of a stage must be before they are sent.
 
     Args:
-        place: ``stage 'NAME'``.
-        loans: Its outputs.
-        sequence: Number of the frame.
+        context: The stage's.
         how: When a tensor is to be written, and what else there is to do.
-
-    Raises:
-        StageError: There is one.
     """
-    for port, loan in loans.items():
-        if loan.is_blank:
-            raise StageError(
-                place, f"it wrote nothing to output '{port}' for frame {sequence}", how
-            )
+
+    def __init__(self, context: StageContext, how: str) -> None:
+        self._place, self._how = context.place, how
+        self._rows = {port: ROWS.get(spec.kind, ()) for port, spec in context.outputs.items()}
+
+    def require(self, loans: Mapping[str, Loan], sequence: int) -> None:
+        """Refuse an output that nobody wrote, or of which nobody can tell what belongs together.
+
+        Raises:
+            StageError: There is one.
+        """
+        for port, loan in loans.items():
+            if loan.is_blank:
+                fault = f"it wrote nothing to output '{port}' for frame {sequence}"
+                raise StageError(self._place, fault, self._how)
+            if (rows := self._rows.get(port)) and (shapes := loan.uneven(rows)):
+                said = ", ".join(f"{name} {list(shape)}" for name, shape in shapes.items())
+                fault = f"what it wrote to output '{port}' for frame {sequence} differs in length"
+                raise StageError(self._place, f"{fault}: {said}", _ROW)
 
 
 def kept(place: str, what: str, mend: str) -> StageError:

@@ -13,7 +13,7 @@ from edgert.errors import EdgertError, FrameLostError, SourceError, UserError
 from edgert.runtime.nodes.feed_watch import FeedWatch
 from edgert.runtime.nodes.node import WAIT_IN, Node
 from edgert.runtime.nodes.outputs import Outputs
-from edgert.runtime.nodes.refusals import refuse_blank, refuse_kept_outputs
+from edgert.runtime.nodes.refusals import refuse_kept_outputs
 from edgert.stages.base import Source
 from edgert.stages.raised import raised
 from edgert.tensor import FrameHeader
@@ -21,8 +21,6 @@ from edgert.transport.gate import FlowGate
 from edgert.transport.ledger import StageBlock
 from edgert.transport.recovery import Frame
 from edgert.transport.token import LOST
-
-_WRITE = "Write a tensor in write(), of 0 things too, or raise FrameLostError"
 
 
 class SourceNode(Node):
@@ -38,6 +36,8 @@ class SourceNode(Node):
         on_input_fault: Told when the input turns out not to be whole, or a camera is gone for good.
         watch: What it knows of its live source; None for any other.
     """
+
+    how_to_write = "Write a tensor in write(), of 0 things too, or raise FrameLostError"
 
     def __init__(  # noqa: PLR0913, PLR0917  the wiring of a source is wider than that of other stages
         self,
@@ -212,7 +212,7 @@ class SourceNode(Node):
         except BaseException as error:
             outputs.gap(stream, sequence, LOST)
             raise self._raised(error) from error
-        refuse_blank(self.stage.context.place, outputs.loans, sequence, _WRITE)
+        self._written.require(outputs.loans, sequence)
         refuse_kept_outputs(self.stage.context.place, outputs.loans)
         start_ns = self._since_ns
         end_ns = time.monotonic_ns()

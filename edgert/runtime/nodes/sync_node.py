@@ -11,7 +11,6 @@ from edgert.runtime.nodes.node import WAIT_IN, ReadingNode
 from edgert.runtime.nodes.refusals import (
     COPY,
     kept,
-    refuse_blank,
     refuse_kept_inputs,
     refuse_kept_outputs,
 )
@@ -21,11 +20,11 @@ from edgert.transport.join import Arrival
 from edgert.transport.ledger import StageBlock
 from edgert.transport.token import FILTERED, LOST, NONE
 
-_WRITE = "Write a tensor in process(), of 0 things too, or raise FrameFiltered"
-
 
 class SyncNode(ReadingNode):
     """Loans, an arrival, ``process``, commit, release."""
+
+    how_to_write = "Write a tensor in process(), of 0 things too, or raise FrameFiltered"
 
     def step(self) -> bool:
         """Process one frame, or pass one gap on."""
@@ -71,7 +70,7 @@ class SyncNode(ReadingNode):
                 gc.collect()  # what only a cycle holds (a caught exception, say) is not kept
             if holders(samples) != held:
                 raise kept(place, "a frame that it got in `inputs`", COPY)
-            refuse_blank(place, outputs.loans, arrival.sequence, _WRITE)
+            self._written.require(outputs.loans, arrival.sequence)
             refuse_kept_outputs(place, outputs.loans)
             if self.is_leaf:
                 self._book_latency(first.header.captured_ns, end_ns)

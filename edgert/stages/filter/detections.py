@@ -18,11 +18,10 @@ from edgert.stages.base import (
     Stage,
     StageOptions,
 )
-from edgert.tensor import PortSpec
+from edgert.tensor import ROWS, PortSpec
 from edgert.transport.address import Array
 
 TENSORS = ("boxes", "scores", "classes")
-OPTIONAL_TENSORS = ("landmarks", "corners")
 Fraction = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -160,7 +159,7 @@ class DetectionFilter(Stage):
 
 def _tensors_of(port: PortSpec) -> tuple[str, ...]:
     """Return what a detection on a port consists of."""
-    return (*TENSORS, *(name for name in OPTIONAL_TENSORS if name in port.tensors))
+    return tuple(name for name in ROWS["detections"] if name in port.tensors)
 
 
 def polygon_of(region: Any) -> Array:
