@@ -9,6 +9,7 @@ from yaml.nodes import Node, ScalarNode
 from yaml.reader import ReaderError
 
 from edgert.errors import Fault, PipelineError
+from edgert.pipeline.invisible import find_invisible, line_column
 
 MAX_BYTES = 1 << 20
 MAX_NODES = 20_000
@@ -72,11 +73,15 @@ def compose(text: str, file: str) -> Node | None:
         PipelineError: It is not YAML, or passes a limit.
     """
     try:
-        return _Loader(text).get_single_node()
+        node = _Loader(text).get_single_node()
     except ReaderError as error:
         raise PipelineError([_unreadable(error, text, file)]) from None
     except yaml.MarkedYAMLError as error:
-        raise PipelineError([_malformed(error, text, file)]) from None
+        raise PipelineError([_unseen(error, text, file) or _malformed(error, text, file)]) from None
+    unseen = find_invisible(text, file, len(text))
+    if unseen is not None:  # what follows from it need not be told
+        raise PipelineError([unseen])
+    return node
 
 
 def decode(data: bytes, file: str) -> str:
@@ -93,7 +98,7 @@ def decode(data: bytes, file: str) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         before = data[: error.start].decode("utf-8", "replace")
-        line, column = _line_column(before)
+        line, column = line_column(before)
         fault = f"byte 0x{data[error.start]:02x} is not UTF-8"
         raise PipelineError(
             [Fault("the file", fault, "Save the file as UTF-8 text", file, line, column)]
@@ -142,6 +147,15 @@ def _no_number(text: str) -> int:
     raise ValueError(f"'{text}' is not a number")
 
 
+def _unseen(error: yaml.MarkedYAMLError, text: str, file: str) -> Fault | None:
+    """Return what cannot be seen up to the end of the line on which YAML was at a loss."""
+    mark = error.problem_mark
+    if mark is None:
+        return None
+    end = text.find("\n", mark.index)
+    return find_invisible(text, file, len(text) if end < 0 else end)
+
+
 def _malformed(error: yaml.MarkedYAMLError, text: str, file: str) -> Fault:
     mark = error.problem_mark or error.context_mark
     line, column = (mark.line, mark.column) if mark else (0, 0)
@@ -162,14 +176,10 @@ def _mend(problem: str, text: str, line: int) -> str:
 
 
 def _unreadable(error: ReaderError, text: str, file: str) -> Fault:
-    line, column = _line_column(text[: error.position])
+    line, column = line_column(text[: error.position])
     code = error.character if isinstance(error.character, int) else ord(text[error.position])
     fault = f"character U+{code:04X} is not allowed in YAML"
     return Fault("YAML", fault, "Remove it", file, line, column)
-
-
-def _line_column(before: str) -> tuple[int, int]:
-    return before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
 
 
 _RESOLVER = yaml.resolver.Resolver()
