@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
-from edgert.processes import EXIT_INTERRUPTED, EXIT_TERMINATED, TerminatedError, hear_sigterm
+from edgert.processes import (
+    EXIT_INTERRUPTED,
+    EXIT_TERMINATED,
+    TerminatedError,
+    hear_sigterm,
+    occupy_standard_numbers,
+)
 
 
 def main() -> None:
@@ -14,6 +19,8 @@ def main() -> None:
     try:
         hear_sigterm()
         occupy_standard_numbers()
+        if sys.stderr is None:
+            sys.stderr = open(2, "w", closefd=False)  # noqa: SIM115  it stays open to the end
         forget_current_folder()
         from edgert.cli.main import run
     except TerminatedError:
@@ -21,22 +28,6 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.exit(EXIT_INTERRUPTED)
     run()
-
-
-def occupy_standard_numbers() -> None:
-    """Open what the caller has closed of descriptors 0 to 2.
-
-    Else a pipe or a segment of a run would get such a number, and with it what libraries print.
-    Standard output refuses to be written, so that results are not lost in silence.
-    """
-    for number, mode in ((0, os.O_RDONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
-        try:
-            os.fstat(number)
-        except OSError:
-            os.open(os.devnull, mode)  # takes the lowest free number: this one
-            os.set_inheritable(number, True)  # noqa: FBT003  has no keyword
-    if sys.stderr is None:
-        sys.stderr = open(2, "w", closefd=False)  # noqa: SIM115  it stays open to the end
 
 
 def forget_current_folder() -> None:

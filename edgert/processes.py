@@ -69,6 +69,20 @@ def ignore_stop_signals() -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
 
 
+def occupy_standard_numbers() -> None:
+    """Open what the caller has closed of descriptors 0 to 2.
+
+    Else a pipe or a segment of a run would get such a number, and with it what libraries print.
+    Standard output refuses to be written, so that results are not lost in silence.
+    """
+    for number, mode in ((0, os.O_RDONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, mode)  # takes the lowest free number: this one
+            os.set_inheritable(number, True)  # noqa: FBT003  has no keyword
+
+
 @contextlib.contextmanager
 def stop_signals_wait() -> Iterator[None]:
     """Block SIGTERM and SIGINT in this thread, and in what it starts until that ignores them."""

@@ -181,6 +181,42 @@ def test_a_script_without_a_guard(tmp_path: Path, from_stdin: bool) -> None:
     assert done.returncode == 0
 
 
+@pytest.mark.parametrize(
+    ("closed", "when"),
+    [((2,), "before it runs"), ((1, 2), "before it runs"), ((0, 1, 2), "before it loads")],
+)
+def test_a_script_that_has_closed_what_libraries_print_to(
+    tmp_path: Path, closed: tuple[int, ...], when: str
+) -> None:
+    """A pipe of the run with such a number would have between its results what a stage prints."""
+    stages = {**finding(), "one": {"kind": "Careless", "inputs": {"n": "src.n"}, "does": "print"}}
+    stages["src"]["lose"] = [3, 5]  # the supervisor logs, too
+    script = textwrap.dedent(f"""
+        import os
+        from pathlib import Path
+        import edgert
+
+        def close(moment):
+            for number in {closed} if moment == {when!r} else ():
+                os.close(number)
+
+        close("before it loads")
+        pipeline = edgert.Pipeline.load({str(write_pipeline(tmp_path, stages))!r})
+        close("before it runs")
+        frames = [result.frame for result in pipeline.results()]
+        Path({str(tmp_path / "frames")!r}).write_text(repr(frames))
+    """)
+    subprocess.run(
+        [sys.executable, "-c", script],
+        check=True,
+        cwd=REPOSITORY,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        timeout=60,
+    )
+    frames = [n for n in range(50) if n not in {3, 5}]
+    assert (tmp_path / "frames").read_text() == repr(frames)
+
+
 def test_progress_is_told(tmp_path: Path) -> None:
     phases: list[str] = []
     summary = load(tmp_path, finding(300, wait_ms=1)).run(

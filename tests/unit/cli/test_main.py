@@ -131,7 +131,7 @@ def test_numbers_that_the_caller_has_closed_are_not_given_to_others(closed):
         import os, sys
         for number in map(int, sys.argv[1:]):
             os.close(number)
-        from edgert.__main__ import occupy_standard_numbers
+        from edgert.processes import occupy_standard_numbers
         occupy_standard_numbers()
         said = [number for number in (0, 1, 2) if os.get_inheritable(number)]
         sys.exit(0 if said == [0, 1, 2] and min(os.pipe()) > 2 else 1)
