@@ -72,11 +72,11 @@ class KeyFault(Fault):
     """A fault of one key of a stage's settings: who knows the file finds line and column by it.
 
     Attributes:
-        path: The keys that lead to it, from the stage's own.
+        path: The keys, and places in lists, that lead to it, from the stage's own.
         is_unknown: The key itself is at fault, not its value.
     """
 
-    path: tuple[str, ...] = ()
+    path: tuple[str | int, ...] = ()
     is_unknown: bool = False
 
 

@@ -87,9 +87,10 @@ class Infer(SessionStage):
         """Say which tensors come out, after proving that those that arrive fit the model."""
         model: ModelDescription = context.models.describe(options.model, largest(options.shape))
         batch = plan_batches(options.batch, context)
+        key = "balance" if options.balance else "device"
         faults = [
-            *device_faults(options.devices, context.place),
-            *format_faults(options.devices, model.format, context.place),
+            *device_faults(options.devices, context.place, key),
+            *format_faults(options.devices, model.format, context.place, key),
             *option_faults(options.options, options.devices, model.format, context.place),
             *input_faults(model, one_item(inputs["tensor"]), context.place),
             *output_faults(model, options.max_output, context.place),

@@ -22,23 +22,29 @@ BYTE_INPUTS = "byte_inputs"
 CONVERT_HERE = "Write 'convert: here' at the stage that makes it"
 
 
-def device_faults(devices: Sequence[str], place: str) -> list[Fault]:
-    """Find devices that name no runtime of ours."""
-    faults = []
+def device_faults(devices: Sequence[str], place: str, key: str = "device") -> list[Fault]:
+    """Find devices that name no runtime of ours; ``key`` has them in the file."""
+    faults: list[Fault] = []
     if not devices:
-        faults.append(Fault(f"{place}, device", "no device is named", "Write: device: [CPU]"))
-    for text in devices:
+        mend = "Write: device: [CPU]"
+        faults.append(KeyFault(f"{place}, device", "no device is named", mend, path=(key,)))
+    for number, text in enumerate(devices):
         try:
             parse_device(text)
         except UserError as error:
+            where, path = f"{place}, device {text!r}", (key, number)
             faults += [
-                Fault(f"{place}, device {text!r}", fault.fault, fault.mend)
-                for fault in error.faults
+                KeyFault(where, fault.fault, fault.mend, path=path) for fault in error.faults
             ]
     return faults
 
 
-def format_faults(devices: Sequence[str], format: str, place: str) -> list[Fault]:  # noqa: A002
+def format_faults(
+    devices: Sequence[str],
+    format: str,  # noqa: A002  the models' word
+    place: str,
+    key: str = "device",
+) -> list[Fault]:
     """Find devices whose runtimes, all of them, do not read a model; one that does is enough."""
     if device_faults(devices, place):
         return []
@@ -47,7 +53,8 @@ def format_faults(devices: Sequence[str], format: str, place: str) -> list[Fault
         return []
     mend = f"Name a device of {' or '.join(READERS[format])}, which do"
     given = ", ".join(dict.fromkeys(filter(None, named)))
-    return [Fault(f"{place}, device", f"{given} reads no {format} model", mend)]
+    fault = f"{given} reads no {format} model"
+    return [KeyFault(f"{place}, device", fault, mend, path=(key,))]
 
 
 def option_faults(
@@ -171,11 +178,13 @@ def output_faults(
     model: ModelDescription, limits: Mapping[str, list[int]], place: str
 ) -> list[Fault]:
     """Find outputs without a largest size, and limits that fit no output."""
-    faults = [
-        Fault(
+    faults: list[Fault] = [
+        KeyFault(
             f"{place}, max_output",
             f"model {model.name!r} has no output {name!r}",
             f"Its outputs: {', '.join(model.outputs)}",
+            path=("max_output", name),
+            is_unknown=True,
         )
         for name in limits
         if name not in model.outputs

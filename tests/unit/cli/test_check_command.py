@@ -107,22 +107,30 @@ def test_what_requests_may_not_be(written: str, said: str, good: str, tmp_path: 
     assert f"{path}:8:90: stage 'detector', key 'requests': {said}\n" in result.stderr
 
 
-OPTIONS = """\
-    device: ["openvino:CPU", "onnxruntime:CPU"]
-    options:
-      openvino: {NUM_STREAM: 1}
-      "onnxruntime:CPU":
-        spining: true
-        arena: much
-"""
+def in_lines(*lines: str) -> str:
+    """Return the good file with more lines in its detector."""
+    detector = "kind: infer, inputs: {tensor: prepare.tensor}, model: yolox-nano"
+    block = "".join(f"\n    {line}" for line in [*detector.split(", "), *lines])
+    return GOOD.replace(f" {{{detector}}}", block)
+
+
+def test_a_device_that_names_no_runtime_is_told_where_it_is_written(good: str) -> None:
+    device = 'device: [CPU, "openvno:CPU"]'
+    Path(good).write_text(in_lines(device, "max_output:", "  nothing: [1]"))
+    result = check(good, "--input", "a.mkv")
+    assert result.stderr.splitlines() == [
+        "good.yaml:12:19: stage 'detector', device 'openvno:CPU': there is no backend of that "
+        "name. Did you mean 'openvino'?",
+        "good.yaml:14:7: stage 'detector', max_output: model 'yolox-nano' has no output "
+        "'nothing'. Its outputs: output.",
+    ]
 
 
 def test_faults_of_a_runtimes_options_are_told_where_they_are_written(good: str) -> None:
     pytest.importorskip("openvino")
-    detector = "kind: infer, inputs: {tensor: prepare.tensor}, model: yolox-nano"
-    block = "".join(f"\n    {line}" for line in detector.split(", "))
-    text = GOOD.replace(f" {{{detector}}}\n", f"{block}\n{OPTIONS}")
-    Path(good).write_text(text)
+    own = ['  "onnxruntime:CPU":', "    spining: true", "    arena: much"]
+    device = 'device: ["openvino:CPU", "onnxruntime:CPU"]'
+    Path(good).write_text(in_lines(device, "options:", "  openvino: {NUM_STREAM: 1}", *own))
     result = check(good, "--input", "a.mkv")
     assert result.exit_code == 2
     assert result.stderr.splitlines() == [
