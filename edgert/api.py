@@ -120,7 +120,8 @@ class Pipeline:
 
         A slow caller slows the pipeline down; leaving the loop early drains it. The run is looked
         after while the next result is asked for: what happens meanwhile, a worker that dies or the
-        end of ``duration_s``, is dealt with then.
+        end of ``duration_s``, is dealt with then. A process that is forked meanwhile has nothing of
+        the run: there the next result is refused, and dropping the results does nothing.
 
         Raises:
             UserError: No sink writes to ``-``.
@@ -195,12 +196,19 @@ def _results_of(run: Run, lines: _Lines) -> Generator[Result, None, Outcome]:
         run.start()
         while run.is_running:
             run.step(1.0)
-            yield from map(decode, lines.take())
-        yield from map(decode, lines.take())
+            yield from _decoded(run, lines)
+        yield from _decoded(run, lines)
     except BaseException:
-        _drain(run, lines)
+        if run.is_ours:
+            _drain(run, lines)
         raise
     return run.finish()
+
+
+def _decoded(run: Run, lines: _Lines) -> Iterator[Result]:
+    for line in lines.take():
+        yield decode(line)
+        run.require_ours()
 
 
 def _drain(run: Run, lines: _Lines) -> None:

@@ -63,6 +63,10 @@ class RunFolder:
     def release(self) -> None:
         """Remove the folder and give the name up."""
         shutil.rmtree(self.path, ignore_errors=True)
+        self.leave_to_parent()
+
+    def leave_to_parent(self) -> None:
+        """Hold neither any more, and leave the folder to whoever else holds it."""
         os.close(self._lock)
         self._name.close()
 

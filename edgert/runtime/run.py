@@ -8,8 +8,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from edgert.errors import EXIT_BUG, EXIT_DONE, EdgertError, RunError
+from edgert.errors import EXIT_BUG, EXIT_DONE, EdgertError, RunError, UserError
 from edgert.plan.structs import Plan
+from edgert.runtime import forks
 from edgert.runtime.accounts import close_accounts, total_counts
 from edgert.runtime.commands import Commands
 from edgert.runtime.health import Health
@@ -85,6 +86,7 @@ class Run:
 
     def __init__(self, plan: Plan, options: RunOptions, replan: Replan | None = None) -> None:
         self._plan = plan
+        self._owner = os.getpid()
         self._supervisor = Supervisor(plan, options)
         self._throttling = ThrottleWatch()
         self._pss: dict[str, float] = {}
@@ -96,6 +98,23 @@ class Run:
             self._supervisor.close()
             raise
         self.watch = self._supervisor.watch
+        forks.keep_from_children(self._supervisor)
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether this is the process that began it: one forked from that has nothing of it."""
+        return os.getpid() == self._owner
+
+    def require_ours(self) -> None:
+        """Refuse a process that was forked from the one that began it.
+
+        Raises:
+            UserError: This is one.
+        """
+        if not self.is_ours:
+            fault = f"is run by process {self._owner}, of which this one is a fork"
+            mend = "Go on there, or begin a run here"
+            raise UserError(f"pipeline '{self._plan.name}'", fault, mend)
 
     @property
     def is_running(self) -> bool:
@@ -108,6 +127,7 @@ class Run:
 
     def step(self, timeout_s: float) -> None:
         """Let the supervisor deal with what happens within ``timeout_s``."""
+        self.require_ours()
         has_more = self._commands.step()
         if self._commands.is_busy:
             timeout_s = min(timeout_s, _BUSY_TICK_S)
@@ -177,10 +197,12 @@ class Run:
 
     def abandon(self) -> None:
         """Give everything back, running workers die: for an error in the supervisor itself."""
-        self._close()
+        if self.is_ours:
+            self._close()
 
     def _close(self) -> None:
         self._commands.close()
+        forks.forget(self._supervisor)
         self._supervisor.close()
 
     def measure_memory(self) -> None:

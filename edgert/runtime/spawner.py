@@ -86,6 +86,10 @@ class Spawner:
         self._killed = True
         self._process.kill()
 
+    def leave_to_parent(self) -> None:
+        """Hold the zygote no more: this process is a fork of the one that it is for."""
+        self._socket.close()
+
     def close(self) -> None:
         """Let the zygote end, with whatever still runs under it."""
         self._socket.close()
