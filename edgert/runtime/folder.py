@@ -11,6 +11,7 @@ remove it must not remove that of the next run.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import re
@@ -18,11 +19,13 @@ import shutil
 import socket
 import struct
 import tempfile
+import time
 from pathlib import Path
 
 from edgert.errors import BusyError, ResourceError
 
-_FOLDER = re.compile(r"[a-z0-9-]+\.\d+")  # name.pid
+_FOLDER = re.compile(r"\.?[a-z0-9-]+\.\d+")  # name.pid, with a dot until it is locked
+_SWEPT_WITHIN_S = 2.0  # an empty folder, by whoever has locked it
 _PEER = struct.Struct("3i")  # struct ucred: pid, uid, gid
 _CONTROL_SOCKET = "control.sock"
 _COMMAND_SOCKET = "ctl.sock"
@@ -146,11 +149,15 @@ def _lock(folder: Path) -> int:
     """Return the fd that holds a folder's lock.
 
     Raises:
-        OSError: A living process has it (BlockingIOError), or it is no folder.
+        OSError: A living process has it (BlockingIOError), it is gone (FileNotFoundError), or it is
+            no folder.
     """
     lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not os.path.samestat(os.fstat(lock), folder.lstat()):
+            # Another one has its name since it was opened.
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(folder))
     except OSError:
         os.close(lock)
         raise
@@ -159,15 +166,27 @@ def _lock(folder: Path) -> int:
 
 def _make_locked(path: Path) -> int:
     """Make a folder that is locked from the moment on in which it has its name."""
-    unlocked = path.with_name(f".{path.name}")  # nobody sweeps a folder of such a name
-    unlocked.mkdir(mode=0o700, exist_ok=True)
-    lock = _lock(unlocked)
+    unlocked = path.with_name(f".{path.name}")
+    lock = _make_and_lock(unlocked)
     try:
         unlocked.rename(path)
     except OSError:
         os.close(lock)
         raise
     return lock
+
+
+def _make_and_lock(path: Path) -> int:
+    """Make a folder and lock it; until it is locked, other runs may sweep it."""
+    deadline_s = time.monotonic() + _SWEPT_WITHIN_S
+    while True:
+        path.mkdir(mode=0o700, exist_ok=True)
+        try:
+            return _lock(path)
+        except (BlockingIOError, FileNotFoundError):
+            if time.monotonic() > deadline_s:
+                raise
+            time.sleep(0.001)
 
 
 def _make_folder(base: Path, name: str) -> tuple[Path, int]:

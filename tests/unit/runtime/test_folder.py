@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import signal
+import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -62,6 +67,65 @@ def test_what_a_killed_run_left_is_swept(base: Path) -> None:
     assert set(base.iterdir()) == {alive.path, *kept}
     assert away.is_dir()
     alive.release()
+
+
+def test_what_a_run_left_that_was_killed_before_its_folder_had_its_name_is_swept(
+    base: Path,
+) -> None:
+    code = """if True:
+        import os, signal
+        from pathlib import Path
+        from edgert.runtime.folder import RunFolder
+        Path.rename = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+        RunFolder("killed")
+    """
+    done = subprocess.run([sys.executable, "-c", code], check=False, timeout=30)
+    assert done.returncode == -signal.SIGKILL
+    (left,) = base.iterdir()
+    assert left.name.startswith(".killed.")
+    RunFolder(unique_name()).release()
+    assert not list(base.iterdir())
+
+
+def test_a_folder_that_is_swept_before_it_is_locked_is_made_again(
+    base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is no other than one that was left, until then."""
+    swept = []
+    mkdir = Path.mkdir
+
+    def swept_at_once(path: Path, *args: Any, **keys: Any) -> None:
+        mkdir(path, *args, **keys)
+        if path.parent == base and len(swept) < 3:
+            swept.append(path)
+            folders._sweep(base)
+
+    base.mkdir(mode=0o700)
+    monkeypatch.setattr(Path, "mkdir", swept_at_once)
+    folder = RunFolder(unique_name())
+    assert len(swept) == 3
+    assert list(base.iterdir()) == [folder.path]
+    folder.release()
+
+
+def test_who_sweeps_late_leaves_the_next_run_of_the_same_process_alone(
+    base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its folder has the name of the one that the sweeper has opened, and is another."""
+    runs = [RunFolder(unique_name())]
+    flock = fcntl.flock
+
+    def begin_anew_meanwhile(opened: int, how: int) -> None:
+        monkeypatch.undo()
+        monkeypatch.setenv("XDG_RUNTIME_DIR", str(base.parent))
+        runs[0].release()
+        runs.append(RunFolder(runs[0].path.name.partition(".")[0]))
+        flock(opened, how)
+
+    monkeypatch.setattr(fcntl, "flock", begin_anew_meanwhile)
+    folders._sweep(base)
+    assert list(base.iterdir()) == [runs[1].path] == [runs[0].path]
+    runs[1].release()
 
 
 def test_runs_that_start_at_once_sweep_each_other_not(base: Path) -> None:
