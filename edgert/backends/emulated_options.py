@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from edgert.backends.options import read_all_options
+from edgert.backends.nested_options import read_all_options
 
 MOST_MS = 600_000.0
 _SPREADS = "a number, {p50: 5, p99: 20} or {min: 4, max: 8}"

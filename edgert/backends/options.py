@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, TypeVar, get_args
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, TypeVar
 
 import msgspec
-from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
 
 from edgert.errors import DeviceError, Fault, KeyFault
 
 Options = TypeVar("Options", bound=msgspec.Struct)
-Model = TypeVar("Model", bound=BaseModel)
 
 
 class UnknownOptionError(DeviceError):
@@ -73,45 +69,8 @@ def unknown_option(key: str, known: Collection[str], place: str) -> UnknownOptio
     return UnknownOptionError(f"{place}, options", key, mend)
 
 
-def read_all_options(kind: type[Model], given: Mapping[str, Any], place: str) -> Model:
-    """Return ``given`` as a ``kind``, for options that have options of their own.
-
-    Raises:
-        DeviceError: With every fault there is.
-    """
-    try:
-        return kind.model_validate(given)
-    except ValidationError as error:
-        found = error.errors(include_url=False)
-        raise device_error([_fault_of(kind, each, place) for each in found]) from error
-
-
 def device_error(faults: Sequence[Fault]) -> DeviceError:
     """Return one error of several faults."""
     error = DeviceError(faults[0].place, faults[0].fault, faults[0].mend)
     error.faults = tuple(faults)
     return error
-
-
-def _fault_of(kind: type[BaseModel], error: ErrorDetails, place: str) -> Fault:
-    *above, last = error["loc"] or ("",)
-    path = tuple(map(str, error["loc"]))
-    if error["type"] == "extra_forbidden":
-        where = ", ".join([place, *map(str, above)])
-        unknown = unknown_option(str(last), [*_owner(kind, above).model_fields], where).fault
-        return replace(unknown, path=path)
-    where = ", ".join([place, "options", *map(str, error["loc"])])
-    said = error["msg"].removeprefix("Value error, ").replace("Input ", "it ", 1)
-    return KeyFault(where, f"{said[0].lower()}{said[1:]}", path=path)
-
-
-def _owner(kind: type[BaseModel], path: Iterable[Any]) -> type[BaseModel]:
-    """Return the options that a key path leads to."""
-    for key in path:
-        annotation = kind.model_fields[key].annotation
-        kind = next(each for each in (annotation, *get_args(annotation)) if _is_model(each))
-    return kind
-
-
-def _is_model(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, BaseModel)

@@ -7,14 +7,16 @@ import importlib
 import importlib.util
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from edgert.backends.base import Backend, Signature
 from edgert.errors import DeviceError, ModelError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 ENTRY_POINTS = "edgert.backends"
 BACKENDS = {
@@ -233,6 +235,8 @@ def _load(name: str) -> Any:
 
 @cache
 def _third_party() -> Mapping[str, EntryPoint]:
+    from importlib.metadata import entry_points  # no run with a built-in runtime needs it
+
     return {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}
 
 

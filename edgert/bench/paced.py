@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
-from pydantic import Field
-
+from edgert.options import option
 from edgert.stages.base import Inputs, Outputs, PlanContext, Ports, Source, Stage, StageOptions
 from edgert.tensor import FrameHeader, PortSpec, TensorSpec
 
@@ -16,10 +15,16 @@ from edgert.tensor import FrameHeader, PortSpec, TensorSpec
 class PacedOptions(StageOptions):
     """Options of ``Paced``."""
 
-    fps: float = Field(0.0, ge=0, description="Frames a second; 0 for as many as are taken.")
-    seconds: float = Field(0.0, ge=0, description="How long; 0 for until the run is ended.")
-    shape: tuple[int, ...] = Field((2, 3), description="Shape of its tensor of f32.")
-    offset: float = Field(0.0, ge=0, le=1, description="Share of an interval that it begins late.")
+    fps: float = option(
+        default=0.0, ge=0, description="Frames a second; 0 for as many as are taken."
+    )
+    seconds: float = option(
+        default=0.0, ge=0, description="How long; 0 for until the run is ended."
+    )
+    shape: tuple[int, ...] = option(default=(2, 3), description="Shape of its tensor of f32.")
+    offset: float = option(
+        default=0.0, ge=0, le=1, description="Share of an interval that it begins late."
+    )
 
 
 class Paced(Source):
@@ -80,7 +85,7 @@ class Drain(Stage):
 class LatenciesOptions(StageOptions):
     """Options of ``Latencies``."""
 
-    path: str = Field(description="File that gets a latency (ms) and a time (s) a line.")
+    path: str = option(description="File that gets a latency (ms) and a time (s) a line.")
 
 
 class Latencies(Stage):

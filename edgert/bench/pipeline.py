@@ -53,6 +53,7 @@ from edgert.bench.meter import Alone
 from edgert.bench.record import Recording
 from edgert.bench.whole import Whole, run_whole
 from edgert.device import cgroup
+from edgert.options import keys_of
 from edgert.plan.structs import Plan, StagePlan
 from edgert.stages.registry import Registry
 
@@ -112,7 +113,7 @@ def sink_paths(plan: Plan, folder: Path) -> dict[str, Path]:
     return {
         stage.name: folder / f"{stage.name}{_suffix(stage)}"
         for stage in plan.stages()
-        if stage.leaf >= 0 and "path" in kinds.stage_class(stage.kind).options.model_fields
+        if stage.leaf >= 0 and "path" in keys_of(kinds.stage_class(stage.kind).options)
     }
 
 

@@ -21,6 +21,7 @@ from edgert.control.messages import ToSupervisor, ToWorker
 log = logging.getLogger("edgert.supervisor")
 
 _encode = msgspec.msgpack.Encoder().encode
+_of_worker = msgspec.msgpack.Decoder(ToWorker)  # before the fork: it reads every type
 _Incoming = TypeVar("_Incoming")
 _CLOSE_WITHIN_MS = 2000
 _MAX_MESSAGE_BYTES = 16 << 20  # far more than a log line or a report has
@@ -62,7 +63,7 @@ class WorkerChannel(_Channel[ToWorker]):
     """
 
     def __init__(self, address: str, identity: str) -> None:
-        super().__init__(zmq.DEALER, msgspec.msgpack.Decoder(ToWorker))
+        super().__init__(zmq.DEALER, _of_worker)
         self._owner = threading.get_ident()
         self._posted: deque[bytes] = deque()
         self._is_stirred = True

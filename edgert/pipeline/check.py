@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pydantic import BaseModel
-
 from edgert.errors import Fault, PipelineError
+from edgert.options import Options
 from edgert.pipeline.check_devices import check_devices, warn_shared_cores
 from edgert.pipeline.check_edges import EDGE_CHECKS
 from edgert.pipeline.check_graph import GRAPH_CHECKS
@@ -38,7 +37,7 @@ class Checked:
 
     faults: tuple[Fault, ...]
     warnings: tuple[Fault, ...]
-    options: Mapping[str, BaseModel]
+    options: Mapping[str, Options]
     contracts: Mapping[str, StageContract]
 
     def raise_faults(self) -> None:

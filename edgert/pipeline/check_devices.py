@@ -6,16 +6,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from itertools import combinations
 
-from pydantic import BaseModel
-
 from edgert.device.cores import parse_list
 from edgert.errors import Fault
+from edgert.options import Options
 from edgert.pipeline.document import Document
 from edgert.pipeline.near import choices
 from edgert.pipeline.spec import CORE_CLASSES, Cores
 
 
-def check_devices(document: Document, options: Mapping[str, BaseModel]) -> Iterator[Fault]:
+def check_devices(document: Document, options: Mapping[str, Options]) -> Iterator[Fault]:
     """Find limits of devices that no stage asks for."""
     asked = [device for made in options.values() for device in devices_of(made)]
     for name in document.spec.devices:
@@ -25,7 +24,7 @@ def check_devices(document: Document, options: Mapping[str, BaseModel]) -> Itera
             yield document.marks.fault(("devices", name), fault, mend, at_key=True)
 
 
-def warn_shared_cores(document: Document, options: Mapping[str, BaseModel]) -> Iterator[Fault]:
+def warn_shared_cores(document: Document, options: Mapping[str, Options]) -> Iterator[Fault]:
     """Warn of stages of different workers whose inferences have cores in common, as written."""
     infer = [
         (name, stage, _cores_named(stage.cores))
@@ -54,7 +53,7 @@ def _cores_named(cores: Cores | None) -> set[str]:
     return set()
 
 
-def devices_of(options: BaseModel) -> tuple[str, ...]:
+def devices_of(options: Options) -> tuple[str, ...]:
     """Return the devices that a stage asks for; none where its kind knows none."""
     device = getattr(options, "balance", None) or getattr(options, "device", None) or ()
     return (device,) if isinstance(device, str) else tuple(device)

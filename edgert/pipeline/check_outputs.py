@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from pydantic import BaseModel
-
 from edgert.errors import Fault
+from edgert.options import Options
 from edgert.pipeline.document import Document
 
 
-def check_standard_output(document: Document, options: Mapping[str, BaseModel]) -> Iterator[Fault]:
+def check_standard_output(document: Document, options: Mapping[str, Options]) -> Iterator[Fault]:
     """Find sinks of several workers that print their lines.
 
     What two processes write into a pipe is mixed where a line is longer than the kernel keeps

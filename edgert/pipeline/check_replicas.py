@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from pydantic import BaseModel
-
 from edgert.errors import Fault
+from edgert.options import Options
 from edgert.pipeline.contract import StageContract
 from edgert.pipeline.document import Document
 from edgert.pipeline.graph import Contracts, cycles, edges, streams, upstream
@@ -40,7 +39,7 @@ def check_replicas(document: Document, contracts: Contracts) -> Iterator[Fault]:
 
 
 def warn_idle(
-    document: Document, options: Mapping[str, BaseModel], contracts: Contracts
+    document: Document, options: Mapping[str, Options], contracts: Contracts
 ) -> Iterator[Fault]:
     """Warn of stages with more workers than there are frames for them."""
     reached = streams(document.spec, contracts)

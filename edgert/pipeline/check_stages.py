@@ -6,9 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from math import prod
 
-from pydantic import BaseModel
-
 from edgert.errors import Fault, UserError
+from edgert.options import Options
 from edgert.pipeline.contract import Kinds, StageContract
 from edgert.pipeline.document import Document
 from edgert.pipeline.graph import Contracts, streams
@@ -40,9 +39,9 @@ def find_contracts(
 
 def read_options(
     document: Document, contracts: Contracts
-) -> tuple[dict[str, BaseModel], list[Fault]]:
+) -> tuple[dict[str, Options], list[Fault]]:
     """Return the validated options of each stage, and every fault of them."""
-    options: dict[str, BaseModel] = {}
+    options: dict[str, Options] = {}
     faults: list[Fault] = []
     for name, stage in document.spec.stages.items():
         base: Loc = ("stages", name)
@@ -91,7 +90,7 @@ def check_workers(document: Document) -> Iterator[Fault]:
 
 
 def warn_in_flight(
-    document: Document, options: Mapping[str, BaseModel], contracts: Contracts
+    document: Document, options: Mapping[str, Options], contracts: Contracts
 ) -> Iterator[Fault]:
     """Warn of stages that could have more requests in flight than frames can reach them."""
     in_flight = document.spec.limits.in_flight
@@ -108,7 +107,7 @@ def warn_in_flight(
 
 
 def warn_batches(
-    document: Document, options: Mapping[str, BaseModel], contracts: Contracts
+    document: Document, options: Mapping[str, Options], contracts: Contracts
 ) -> Iterator[Fault]:
     """Warn of batches larger than all the frames that can reach their stage at once."""
     in_flight = document.spec.limits.in_flight
@@ -126,7 +125,7 @@ def warn_batches(
             yield document.fault(("stages", name, "batch", "max_size"), "", fault, mend)
 
 
-def warn_shapes(document: Document, options: Mapping[str, BaseModel]) -> Iterator[Fault]:
+def warn_shapes(document: Document, options: Mapping[str, Options]) -> Iterator[Fault]:
     """Warn of models to be compiled for many shapes: each costs memory for the whole run."""
     for name, made in options.items():
         shape = getattr(made, "shape", None)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from pydantic import BaseModel
+from edgert.options import Options
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class StageContract:
     inputs: Mapping[str, str]
     outputs: Mapping[str, str]
     optional: frozenset[str]
-    options: type[BaseModel]
+    options: type[Options]
     is_source: bool
     is_stateless: bool = False
 

@@ -1,30 +1,34 @@
-"""What a pydantic model expects at a key path, read from its JSON schema."""
+"""What a class expects at a key path, read from its JSON schema."""
 
 from __future__ import annotations
 
 from functools import cache
 from typing import Any
 
-from pydantic import BaseModel
 from pydantic.errors import PydanticInvalidForJsonSchema
 
+from edgert.pipeline.adapter import adapter_of
 from edgert.pipeline.marks import Loc
 
 Shape = dict[str, Any]
 NUMBERS = {"number", "integer"}
 
 
+def schema_of(model: Any) -> Shape:
+    """Return the JSON schema of a class; empty where it has none (a type of a third party)."""
+    return _schema(model)
+
+
 @cache
-def schema_of(model: type[BaseModel]) -> Shape:
-    """Return the JSON schema of a model; empty where it has none (a type of a third party)."""
+def _schema(model: Any) -> Shape:
     try:
-        return model.model_json_schema()
+        return adapter_of(model).json_schema()
     except PydanticInvalidForJsonSchema:
         return {}
 
 
-def shape_at(model: type[BaseModel], loc: Loc) -> Shape:
-    """Return the schema of the value at a key path below a model; empty where nothing is known."""
+def shape_at(model: type, loc: Loc) -> Shape:
+    """Return the schema of the value at a key path below a class; empty where nothing is known."""
     root = schema_of(model)
     here = root
     for part in loc:

@@ -20,7 +20,7 @@ from pydantic import (
     model_validator,
 )
 
-from edgert.pipeline.refusal import refusal
+from edgert.options import Refusal
 
 STAGE_NAME = r"^[a-z][a-z0-9_-]{0,39}$"
 PIPELINE_NAME = r"^[a-z0-9-]{1,40}$"
@@ -50,7 +50,7 @@ def _read_cores(value: Any) -> Any:
             return tuple(value)
     elif value is None:
         return None
-    raise refusal(f"{value!r} names no cores", CORES_MEND)
+    raise Refusal(f"{value!r} names no cores", CORES_MEND)
 
 
 Cores = Annotated[
@@ -71,7 +71,7 @@ Cores = Annotated[
 def _read_device(value: str) -> str:
     if re.match(DEVICE, value):
         return value
-    raise refusal(f"'{value}' does not name a runtime and its device", DEVICE_MEND)
+    raise Refusal(f"'{value}' does not name a runtime and its device", DEVICE_MEND)
 
 
 DeviceName = Annotated[
@@ -124,7 +124,7 @@ class LinkSpec(_Part):
             return value
         if isinstance(value, str):
             return {"from": value}
-        raise refusal(f"{value!r} is not an edge", EDGE_MEND)
+        raise Refusal(f"{value!r} is not an edge", EDGE_MEND)
 
     @property
     def stage(self) -> str:

@@ -1,4 +1,4 @@
-"""Values -> a pydantic model, with every flaw told at its key path."""
+"""Values -> an instance of a class, with every flaw told at its key path."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from edgert.errors import Fault
+from edgert.pipeline.adapter import UNKNOWN, read_as
 from edgert.pipeline.marks import Loc, Marks
 from edgert.pipeline.near import choices
 from edgert.pipeline.shape import is_number, properties_of, shape_at, types_of
 from edgert.pipeline.wording import explain, neither, noun_of, wrong_type
 from edgert.version import __version__
 
-Model = TypeVar("Model", bound=BaseModel)
+Model = TypeVar("Model")
 
 # The file format has a seat for these; the code does not do them yet.
 LATER_KEYS = ("reconnect", "require")
@@ -69,7 +70,7 @@ class Subject:
 
 
 def validate(model: type[Model], subject: Subject) -> tuple[Model | None, list[Flaw]]:
-    """Return the model made of a value, or every flaw that is in the way."""
+    """Return what a value makes of a class, or every flaw that is in the way."""
     flaws = [*_booleans_for_numbers(model, subject)]
     try:
         made = _lenient(model, subject)
@@ -88,7 +89,7 @@ def later_key(key: str) -> tuple[str, str] | None:
 def _lenient(model: type[Model], subject: Subject) -> Model:
     """Validate; where text is expected and a loose number stands, take the number's text."""
     try:
-        return model.model_validate(subject.value)
+        return read_as(model, subject.value)
     except ValidationError as error:
         texts = _loose_texts(subject, error)
         if not texts:
@@ -99,7 +100,7 @@ def _lenient(model: type[Model], subject: Subject) -> Model:
             for part in loc[:-1]:
                 holder = holder[part]
             holder[loc[-1]] = text
-        return model.model_validate(value)
+        return read_as(model, value)
 
 
 def _loose_texts(subject: Subject, error: ValidationError) -> dict[Loc, str]:
@@ -112,11 +113,11 @@ def _loose_texts(subject: Subject, error: ValidationError) -> dict[Loc, str]:
     return texts
 
 
-def _flaws(model: type[BaseModel], subject: Subject, error: ValidationError) -> list[Flaw]:
+def _flaws(model: type, subject: Subject, error: ValidationError) -> list[Flaw]:
     """Turn pydantic's errors into flaws; branches of one union become one flaw."""
     by_loc: dict[Loc, list[dict[str, Any]]] = {}
     for each in _first_causes(error.errors(include_url=False)):
-        is_about_key = each["type"] in {"missing", "extra_forbidden"}
+        is_about_key = each["type"] == "missing" or each["type"] in UNKNOWN
         loc = _loc_in_file(each["loc"], subject.value, keep_last=is_about_key)
         by_loc.setdefault(loc, []).append(dict(each))
     return [_flaw(model, subject, loc, errors) for loc, errors in by_loc.items()]
@@ -128,12 +129,12 @@ def _first_causes(errors: list[ErrorDetails]) -> list[ErrorDetails]:
     return [each for each in errors if each["type"] != "too_short" or each["loc"] not in above]
 
 
-def _flaw(model: type[BaseModel], subject: Subject, loc: Loc, errors: list[dict[str, Any]]) -> Flaw:
+def _flaw(model: type, subject: Subject, loc: Loc, errors: list[dict[str, Any]]) -> Flaw:
     error = errors[0]
     place = subject.base + loc
     if error["type"] == "missing":
         return _missing(model, loc, place)
-    if error["type"] == "extra_forbidden":
+    if error["type"] in UNKNOWN:
         # What stands for a list of one has the keys of the list's items.
         owners = (shape_at(model, loc[:-1]), shape_at(model, (*loc[:-1], 0)))
         return _unknown([key for shape in owners for key in properties_of(shape)], subject, loc)
@@ -153,7 +154,7 @@ def _word_of(error: dict[str, Any]) -> str:
     return str(error["ctx"]["expected"]) if error["type"] == "literal_error" else ""
 
 
-def _missing(model: type[BaseModel], loc: Loc, place: Loc) -> Flaw:
+def _missing(model: type, loc: Loc, place: Loc) -> Flaw:
     key = str(loc[-1])
     description = shape_at(model, loc).get("description", "")
     mend = f"Add '{key}': {description}" if description else f"Add '{key}'"
@@ -172,7 +173,7 @@ def _unknown(own: list[str], subject: Subject, loc: Loc) -> Flaw:
     return Flaw(subject.base + loc, fault, mend, is_unknown=True)
 
 
-def _booleans_for_numbers(model: type[BaseModel], subject: Subject) -> Iterator[Flaw]:
+def _booleans_for_numbers(model: type, subject: Subject) -> Iterator[Flaw]:
     """Find booleans where a number is expected: pydantic would take ``yes`` for 1."""
     for loc, value in _leaves(subject.value):
         if isinstance(value, bool):

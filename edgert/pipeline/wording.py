@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from edgert.options import Refusal
 from edgert.pipeline.marks import Mark
 from edgert.pipeline.near import choices
 from edgert.pipeline.shape import NUMBERS, Shape, range_of, types_of
@@ -29,6 +30,7 @@ _NOUNS = {
     "dict": "a mapping",
     "mapping": "a mapping",
     "model": "a mapping",
+    "dataclass": "a mapping",
 }
 _ENDINGS = ("_type", "_parsing", "_parsing_size", "_from_float", "_attributes_type")
 _NAME = "of a to z, 0 to 9 and '-'"
@@ -142,14 +144,12 @@ def _length(error: Mapping[str, Any], _shape: Shape, value: str) -> Said:
     return f"{value} is too long", f"Give at most {context['max_length']}"
 
 
-def _own(error: Mapping[str, Any], _shape: Shape, _value: str) -> Said:
-    context = error["ctx"]
-    return context["fault"], context["mend"]
-
-
 def _raised(error: Mapping[str, Any], _shape: Shape, _value: str) -> Said:
-    """Explain what a validator raised: ``fault. mend``."""
-    fault, _, mend = str(error["ctx"]["error"]).partition(". ")
+    """Explain what a validator raised: a refusal in two parts, or ``fault. mend``."""
+    raised = error["ctx"]["error"]
+    if isinstance(raised, Refusal):
+        return raised.fault, raised.mend
+    fault, _, mend = str(raised).partition(". ")
     return fault or "the value is refused", mend
 
 
@@ -170,7 +170,6 @@ _EXPLAINERS: dict[str, Callable[[Mapping[str, Any], Shape, str], Said]] = {
     "too_long": _length,
     "string_too_short": _length,
     "string_too_long": _length,
-    "refused": _own,
     "value_error": _raised,
     "assertion_error": _raised,
 }

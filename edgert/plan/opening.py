@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from edgert.options import restore
 from edgert.plan.structs import StagePlan
 from edgert.stages.base import OnAttempt, Stage, StageContext, nobody_counts
 from edgert.stages.raised import named
@@ -58,7 +59,7 @@ def make_stage(
         log=logging.getLogger(f"edgert.{plan.name}"),
     )
     with named(kind, context.place, "when it was made"):
-        return kind(kind.options.model_validate(plan.settings), context)
+        return kind(restore(kind.options, plan.settings), context)
 
 
 def open_stage(stage: Stage) -> None:

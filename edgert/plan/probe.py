@@ -15,6 +15,7 @@ import msgspec
 from edgert import isolate
 from edgert.device.cores import pin
 from edgert.errors import DeviceError, EdgertError
+from edgert.options import restore
 from edgert.plan.opening import make_stage
 from edgert.plan.structs import Plan, StagePlan
 from edgert.stages.registry import Registry
@@ -88,7 +89,7 @@ def open_one(
 def _stages_with_devices(plan: Plan) -> Iterator[tuple[StagePlan, list[str], float]]:
     registry = Registry()
     for stage in plan.stages():
-        options = registry.stage_class(stage.kind).options.model_validate(stage.settings)
+        options = restore(registry.stage_class(stage.kind).options, stage.settings)
         devices = getattr(options, "devices", None)
         if devices:
             yield stage, devices, getattr(options, "open_timeout_s", _CHILD_STARTS_WITHIN_S)

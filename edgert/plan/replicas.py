@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from edgert.pipeline.adapter import plain_of
 from edgert.pipeline.check_devices import devices_of
 from edgert.pipeline.spec import StageSpec
 from edgert.stages.base import StageOptions
@@ -17,7 +18,7 @@ class Replica(msgspec.Struct, frozen=True):
 
     Attributes:
         name: The stage's name; with a number where it is one of several: ``detector.1``.
-        settings: Its options as written.
+        settings: Those of its options that the file has, as plain values.
         devices: The devices it asks for, in order; empty where its kind knows none.
         is_one_of_several: Whether frames of the stage go to others, too.
     """
@@ -34,12 +35,13 @@ Replicas = Mapping[str, tuple[Replica, ...]]
 def replicas_of(name: str, spec: StageSpec, options: StageOptions) -> tuple[Replica, ...]:
     """Return the workers' shares of a stage: one, ``replicas``, or one for each of ``balance``."""
     balanced: list[str] = getattr(options, "balance", [])
+    settings = plain_of(options, spec.settings)
     shares: list[tuple[dict[str, Any], tuple[str, ...]]]
     if balanced:
-        common = {key: value for key, value in spec.settings.items() if key != "balance"}
+        common = {key: value for key, value in settings.items() if key != "balance"}
         shares = [({**common, "device": device}, (device,)) for device in balanced]
     else:
-        shares = [(spec.settings, devices_of(options))] * spec.replicas
+        shares = [(settings, devices_of(options))] * spec.replicas
     if len(shares) == 1:
         return (Replica(name, *shares[0]),)
     return tuple(

@@ -23,7 +23,7 @@ class StagePlan(msgspec.Struct, frozen=True):
     Attributes:
         name: Its name in the file.
         kind: Its kind.
-        settings: Its options as written, variables filled in.
+        settings: Those of its options that the file has, checked, as plain values.
         inputs: Input port -> names of the edges that feed it.
         outputs: Output port -> name of its ring; ports nobody reads are absent.
         input_ports: What arrives on each input port.

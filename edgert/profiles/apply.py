@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from edgert.errors import UserError
+from edgert.options import keys_of
 from edgert.pipeline.contract import Kinds
 from edgert.pipeline.document import Document
 from edgert.profiles.load import Profile
@@ -113,6 +114,6 @@ def _values(defaults: Defaults, in_flight: int) -> dict[str, Any]:
 def _options(kinds: Kinds, kind: str) -> frozenset[str]:
     """Return the options of a kind; none where there is no such kind, which ``check`` tells."""
     try:
-        return frozenset(kinds.contract(kind).options.model_fields)
+        return frozenset(keys_of(kinds.contract(kind).options))
     except UserError:
         return frozenset()

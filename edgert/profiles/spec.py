@@ -21,7 +21,7 @@ from pydantic import (
 )
 
 from edgert.device.cores import as_list, parse_list
-from edgert.pipeline.refusal import refusal
+from edgert.options import Refusal
 
 Precision = Literal["f32", "f16", "bf16", "i16", "u16", "i8", "u8", "i4"]
 Format = Literal["onnx", "tflite"]
@@ -35,7 +35,7 @@ def _of_form(pattern: str, thing: str, mend: str) -> BeforeValidator:
 
     def read(value: Any) -> Any:
         if isinstance(value, str) and not re.match(pattern, value):
-            raise refusal(f"'{value}' is not {thing}", mend)
+            raise Refusal(f"'{value}' is not {thing}", mend)
         return value
 
     return BeforeValidator(read)
@@ -45,7 +45,7 @@ def _read_day(value: Any) -> Any:
     try:
         dt.date.fromisoformat(value if isinstance(value, str) else "")
     except ValueError:
-        raise refusal(f"{value!r} is not a day", "Write YYYY-MM-DD") from None
+        raise Refusal(f"{value!r} is not a day", "Write YYYY-MM-DD") from None
     return value
 
 
@@ -53,7 +53,7 @@ def _read_cores(value: Any) -> Any:
     try:
         return parse_list(value if isinstance(value, str) else "")
     except ValueError:
-        raise refusal(
+        raise Refusal(
             f"{value!r} names no cores", 'Write a list of numbers such as "0-3,6"'
         ) from None
 
@@ -128,7 +128,7 @@ class Match(Fact):
     def _has_a_rule(self) -> Match:
         if not self.rules():
             rules = ", ".join(name for name in Match.model_fields if name != "source")
-            raise refusal("it has no rule, and would match every machine", f"Write one: {rules}")
+            raise Refusal("it has no rule, and would match every machine", f"Write one: {rules}")
         return self
 
     def rules(self) -> dict[str, tuple[str, ...]]:

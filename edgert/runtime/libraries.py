@@ -16,6 +16,7 @@ import ctypes
 import mmap
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 _MAPS, _PAGEMAP = "/proc/self/maps", "/proc/self/pagemap"
@@ -24,6 +25,7 @@ _MAPS, _PAGEMAP = "/proc/self/maps", "/proc/self/pagemap"
 _ENTRY_BYTES = 8
 _BITS_AT = _ENTRY_BYTES - 1 if sys.byteorder == "little" else 0
 _THERE, _OF_FILE = 0xC0, 0x20
+_LOOK_BYTES = 512 * mmap.PAGESIZE  # at a time: what is read itself should take no memory
 _madvise = ctypes.PyDLL(
     None
 ).madvise  # keeps the interpreter's lock: no Python thread comes between
@@ -37,19 +39,19 @@ def let_go_of_libraries() -> None:
     """
     try:
         with open(_PAGEMAP, "rb", buffering=0) as pagemap, open(_MAPS, "rb") as maps:  # noqa: PTH123
-            for begin, end in _read_only(maps.read()):
+            for begin, end in _read_only(maps):
                 if not _is_written_to(begin, end, pagemap.fileno()):
                     _madvise(begin, end - begin, mmap.MADV_DONTNEED)
     except OSError:
         return
 
 
-def _read_only(maps: bytes) -> list[tuple[int, int]]:
+def _read_only(maps: Iterable[bytes]) -> list[tuple[int, int]]:
     """Return begin and end of the parts of code that are mapped private and read-only."""
     program = os.fsencode(Path("/proc/self/exe").readlink())  # it may have the interpreter in it
     parts = []
-    for line in maps.splitlines():
-        where, access, _, _, _, *file = line.split(maxsplit=5)
+    for line in maps:
+        where, access, _, _, _, *file = line.rstrip().split(maxsplit=5)
         is_code = bool(file) and (b".so" in file[0] or file[0] == program)
         if is_code and access.startswith(b"r-") and access.endswith(b"p"):
             begin, _, end = where.partition(b"-")
@@ -59,7 +61,10 @@ def _read_only(maps: bytes) -> list[tuple[int, int]]:
 
 def _is_written_to(begin: int, end: int, pagemap: int) -> bool:
     """Whether a page is no longer the file's: code or tables that were relocated, or changed."""
-    first, count = begin // mmap.PAGESIZE, (end - begin) // mmap.PAGESIZE
-    entries = os.pread(pagemap, count * _ENTRY_BYTES, first * _ENTRY_BYTES)
-    kinds = set(entries[_BITS_AT::_ENTRY_BYTES])
-    return any(kind & _THERE and not kind & _OF_FILE for kind in kinds)
+    for first in range(begin, end, _LOOK_BYTES):
+        pages = (min(end, first + _LOOK_BYTES) - first) // mmap.PAGESIZE
+        entries = os.pread(pagemap, pages * _ENTRY_BYTES, first // mmap.PAGESIZE * _ENTRY_BYTES)
+        kinds = set(entries[_BITS_AT::_ENTRY_BYTES])
+        if any(kind & _THERE and not kind & _OF_FILE for kind in kinds):
+            return True
+    return False

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from edgert.control.channel import WorkerChannel
 from edgert.control.messages import Change, Deal, Leave, Lend, Lent, LogLevel, Resume, Stop
 from edgert.logs import set_level
+from edgert.options import restore
 from edgert.runtime.libraries import let_go_of_libraries
 from edgert.runtime.nodes.async_node import AsyncNode
 from edgert.runtime.nodes.lending import Lending
@@ -118,7 +119,7 @@ class Loop:
             stage = node.stage
             if stage.context.name == message.stage:
                 with named(type(stage), stage.context.place, "in change()"):
-                    stage.change(stage.options.model_validate(message.settings))
+                    stage.change(restore(stage.options, message.settings))
                 stage.context.log.info("%s: goes on with other options", stage.context.place)
 
     def _lend(self, message: Lend | Resume) -> None:

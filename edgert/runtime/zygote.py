@@ -29,6 +29,8 @@ from typing import NoReturn
 import msgspec
 
 from edgert.errors import EXIT_BUG
+from edgert.models.describe import ImageInput
+from edgert.options import types_of
 from edgert.plan.structs import WorkerOrder
 from edgert.processes import (
     die_with_parent,
@@ -43,6 +45,7 @@ MAX_FDS = 250  # of 253 in one message (SCM_MAX_FD)
 MORE, LAST = b"more", b"last"
 _SUPERVISOR_DIED = signal.SIGUSR1
 # What most stages import when they are opened: imported before the fork, its pages are shared, too.
+_READ_WHEN_OPENED = (ImageInput,)
 _OPENED_WITH = ("edgert.stages.preprocess.convert", "edgert.stages.postprocess.nms")
 
 
@@ -208,9 +211,13 @@ def import_shared_libraries(kinds: Iterable[str]) -> None:
     import cv2  # noqa: F401
     import numpy as np  # noqa: F401
 
-    modules = [BUILT_IN[kind].partition(":")[0] for kind in kinds if kind in BUILT_IN]
-    for name in (*modules, *_OPENED_WITH):
-        importlib.import_module(name)
+    targets = [BUILT_IN[kind].partition(":") for kind in kinds if kind in BUILT_IN]
+    for module, _, name in targets:
+        types_of(getattr(importlib.import_module(module), name).options)
+    for module in _OPENED_WITH:
+        importlib.import_module(module)
+    for struct in _READ_WHEN_OPENED:
+        msgspec.msgpack.Decoder(struct)  # looks at its types once and for all
 
 
 if __name__ == "__main__":

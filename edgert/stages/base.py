@@ -16,10 +16,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict
-
 from edgert.errors import FrameLostError
 from edgert.models.describe import ModelReader
+from edgert.options import Options
 from edgert.stages.context import ATTEMPT as ATTEMPT  # noqa: PLC0414  exported
 from edgert.stages.context import OnAttempt as OnAttempt  # noqa: PLC0414  exported
 from edgert.stages.context import StageContext as StageContext  # noqa: PLC0414  exported
@@ -33,13 +32,11 @@ Outputs = Mapping[str, Loan]
 Ports = Mapping[str, PortSpec]
 
 
-class StageOptions(BaseModel):
+class StageOptions(Options):
     """The keys of a stage in the pipeline file that are its kind's own.
 
     Frozen; unknown keys are faults; every field has a description (for ``docs/pipeline-file.md``).
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Self
+from typing import Any
 
 import msgspec
-from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from edgert.errors import Fault, UserError
 from edgert.models.describe import ModelDescription
+from edgert.options import Options, option
 from edgert.stages.base import PlanContext
 from edgert.tensor import TensorSpec
 
@@ -18,33 +18,30 @@ BATCH = "batch"  # attribute of the port of infer
 _MOST = 64
 
 
-class BatchOptions(BaseModel):
+class BatchOptions(Options):
     """``batch:`` of ``infer``."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    max_size: int = Field(ge=1, le=_MOST, description="Frames that one inference takes at most.")
-    max_delay_ms: float | None = Field(
-        None,
+    max_size: int = option(ge=1, le=_MOST, description="Frames that one inference takes at most.")
+    max_delay_ms: float | None = option(
+        default=None,
         ge=0,
         le=10_000,
         description="How long the first frame of a batch may wait for others. Left out: one frame "
         "interval, where several live streams that tell it feed the stage, else 0 (a batch is "
         "what came in while the device was busy).",
     )
-    preferred_sizes: tuple[int, ...] = Field(
-        (),
+    preferred_sizes: tuple[int, ...] = option(
+        default=(),
         description="Sizes that the model is compiled for, beside `max_size`; a smaller batch runs "
         "at the next of them, its empty places unused. Left out: 1, 2, 4, 8, ...",
     )
 
-    @model_validator(mode="after")
-    def _sizes_fit(self) -> Self:
+    def check(self, given: frozenset[str]) -> None:
+        """Refuse sizes that no batch has."""
         for size in self.preferred_sizes:
             if not 1 <= size <= self.max_size:
                 msg = f"preferred size {size} is not between 1 and max_size {self.max_size}"
                 raise ValueError(msg)
-        return self
 
     @property
     def sizes(self) -> tuple[int, ...]:

@@ -146,7 +146,9 @@ def opened(
         threads: Threads its libraries may use.
         restarts: How often its worker has been restarted.
     """
-    options = kind.options.model_validate(dict(settings))
+    from edgert.pipeline.adapter import read_as  # trials of a worker need the rest of this module
+
+    options = read_as(kind.options, dict(settings))
     outputs = kind.plan(options, inputs, context)
     stage = kind(
         options,

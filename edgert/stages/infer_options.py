@@ -2,76 +2,76 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from annotated_types import Ge, Interval, MinLen
 
-from edgert.pipeline.refusal import refusal
+from edgert.options import Refusal, option
 from edgert.stages.base import StageOptions
 from edgert.stages.batch_plan import BatchOptions
 from edgert.stages.infer_requests import MOST
 from edgert.stages.swap_options import SwapOptions
 
-Size = Annotated[int, Field(ge=1)]
-Sizes = Annotated[list[Size], Field(min_length=1)]
+Size = Annotated[int, Ge(1)]
+Sizes = Annotated[list[Size], MinLen(1)]
 
 
 class InferOptions(StageOptions):
     """Options of ``infer``."""
 
-    model: str = Field(min_length=1, description="Name in the catalog, path, or URL of the model.")
-    shape: dict[str, list[Size | Sizes]] = Field(
+    model: str = option(min_length=1, description="Name in the catalog, path, or URL of the model.")
+    shape: dict[str, list[Size | Sizes]] = option(
         default={},
         description="Sizes of inputs the model leaves open: `{image_tensor: [1, 300, 300, 3]}`; a "
         "list in it names several sizes to prepare for: `{x: [1, 3, [320, 640], 640]}`.",
     )
-    device: str | list[str] = Field(
+    device: str | list[str] = option(
         default=["CPU"],
         description="Devices in the order in which they are tried; a runtime may be named: "
         "`[openvino:NPU, CPU]`.",
     )
-    balance: list[str] = Field(
+    balance: list[str] = option(
         default=[],
         description="Devices that share the frames, a worker each, instead of `device`: "
         "`[GPU, CPU]`. Each frame goes to the one that is expected to finish it first.",
     )
-    fallback: Literal["allow", "forbid"] = Field(
+    fallback: Literal["allow", "forbid"] = option(
         default="allow",
         description="`forbid`: only the first device will do, otherwise the run does not start.",
     )
-    open_timeout_s: float = Field(
+    open_timeout_s: float = option(
         default=120,
         gt=0,
         description="Seconds that opening one device may take, compiling and warming up; then the "
         "next is tried. First compilations are slow.",
     )
-    requests: Annotated[int, Field(ge=1, le=MOST)] | Literal["auto"] = Field(
+    requests: Annotated[int, Interval(ge=1, le=MOST)] | Literal["auto"] = option(
         default="auto",
         description="Inferences in flight at once; `auto`: one more than the device computes.",
     )
-    priority: Literal["high", "normal", "low"] = Field(
+    priority: Literal["high", "normal", "low"] = option(
         default="normal",
         description="Who comes first where several stages wait for a device that has a limit "
         "(`devices`).",
     )
-    precision: Literal["f32", "device"] = Field(
+    precision: Literal["f32", "device"] = option(
         default="f32",
         description="`f32`: as exact as the device can; `device`: what the device likes best.",
     )
-    options: dict[str, Any] = Field(
+    options: dict[str, Any] = option(
         default={},
         description="Options of the runtimes' own; those of one runtime or device stand under its "
         "name: `{openvino: {...}, 'emulated:NPU': {...}}`.",
     )
-    max_output: dict[str, list[int]] = Field(
+    max_output: dict[str, list[int]] = option(
         default={},
         description="Largest shape of outputs that the model leaves open: `{boxes: [300, 4]}`.",
     )
-    batch: BatchOptions | None = Field(
+    batch: BatchOptions | None = option(
         default=None, description="Several frames, of any streams, in one inference."
     )
 
-    swap: SwapOptions | None = Field(
+    swap: SwapOptions | None = option(
         default=None,
         description="What another model, or other options of this stage, must show in a reload or "
         "by `edgert ctl set` before it takes over: it is tried on the same frames beside the one "
@@ -85,21 +85,16 @@ class InferOptions(StageOptions):
             return list(self.balance)
         return [self.device] if isinstance(self.device, str) else list(self.device)
 
-    @model_validator(mode="after")
-    def _one_way_to_name_devices(self) -> Self:
-        if self.balance and "device" in self.model_fields_set:
+    def check(self, given: frozenset[str]) -> None:
+        """Refuse two ways to name devices, and trials of what cannot be tried."""
+        if self.balance and "device" in given:
             fault = "it names devices both by 'device' and by 'balance'"
-            raise refusal(
+            raise Refusal(
                 fault, "Remove 'device': each device of 'balance' has a worker of its own"
             )
-        if "balance" in self.model_fields_set and len(self.balance) < 2:
+        if "balance" in given and len(self.balance) < 2:
             count = "one" if self.balance else "no"
-            raise refusal(f"'balance' has {count} device", "Name two or more, or write 'device'")
-        return self
-
-    @model_validator(mode="after")
-    def _tried_frame_by_frame(self) -> Self:
+            raise Refusal(f"'balance' has {count} device", "Name two or more, or write 'device'")
         if self.swap is not None and self.batch is not None:
             fault = "'swap' tries frame by frame, and 'batch' infers several together"
-            raise refusal(fault, "Remove one of them")
-        return self
+            raise Refusal(fault, "Remove one of them")

@@ -6,7 +6,6 @@ import importlib
 import inspect
 import sys
 from collections.abc import Mapping
-from importlib.metadata import entry_points
 from types import ModuleType
 
 from edgert.errors import UserError
@@ -39,6 +38,8 @@ BUILT_IN = {
 
 def installed_kinds() -> dict[str, str]:
     """Return the kinds that installed packages add, as ``name -> module:Class``."""
+    from importlib.metadata import entry_points  # no worker of a built-in kind needs it
+
     found = sorted(entry_points(group=ENTRY_POINTS), key=lambda each: (each.name, each.value))
     return {each.name: each.value for each in found}
 

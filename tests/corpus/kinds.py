@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
-
+from edgert.options import Before, Options, option
 from edgert.stages.base import Source, Stage, StageOptions
 from edgert.stages.registry import Registry
 
 
 class CameraOptions(StageOptions):
-    uri: str = Field(description="What is read: a file or an address.")
-    fps: float | None = Field(None, gt=0, le=1000, description="Frames per second.")
+    uri: str = option(description="What is read: a file or an address.")
+    fps: float | None = option(default=None, gt=0, le=1000, description="Frames per second.")
 
 
 class Camera(Source):
@@ -24,10 +23,14 @@ class Camera(Source):
 
 
 class ScaleOptions(StageOptions):
-    width: int = Field(640, ge=1, le=8192, description="Width in pixels.")
-    mode: Literal["letterbox", "stretch"] = Field("letterbox", description="How it is fitted.")
-    is_fast: bool = Field(False, description="Whether to prefer speed.")
-    mean: tuple[float, ...] = Field((), max_length=4, description="Subtracted per channel.")
+    width: int = option(default=640, ge=1, le=8192, description="Width in pixels.")
+    mode: Literal["letterbox", "stretch"] = option(
+        default="letterbox", description="How it is fitted."
+    )
+    is_fast: bool = option(default=False, description="Whether to prefer speed.")
+    mean: tuple[float, ...] = option(
+        default=(), max_length=4, description="Subtracted per channel."
+    )
 
 
 class Scale(Stage):
@@ -39,17 +42,18 @@ class Scale(Stage):
     is_stateless = True
 
 
-class DetectorOptions(StageOptions):
-    model: str = Field(description="A model.")
-    requests: int = Field(1, ge=1, le=64, description="Requests in flight.")
-    device: tuple[str, ...] = Field(("CPU",), description="Devices in order.")
-    balance: list[str] = Field([], description="Devices that share the frames.")
-    options: dict[str, Any] = Field({}, description="Options of the backend.")
+def _one_or_more(value: Any) -> Any:
+    return (value,) if isinstance(value, str) else value
 
-    @field_validator("device", mode="before")
-    @classmethod
-    def _one_or_more(cls, value: Any) -> Any:
-        return (value,) if isinstance(value, str) else value
+
+class DetectorOptions(StageOptions):
+    model: str = option(description="A model.")
+    requests: int = option(default=1, ge=1, le=64, description="Requests in flight.")
+    device: Annotated[tuple[str, ...], Before(_one_or_more)] = option(
+        default=("CPU",), description="Devices in order."
+    )
+    balance: list[str] = option(default=[], description="Devices that share the frames.")
+    options: dict[str, Any] = option(default={}, description="Options of the backend.")
 
 
 class Detector(Stage):
@@ -61,24 +65,23 @@ class Detector(Stage):
     is_stateless = True
 
 
-class Area(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+def _not_zero(value: Any) -> Any:
+    if value == 0:
+        raise ValueError("an area that ends at 0 is empty. Give a larger 'right'")
+    return value
 
-    left: float = Field(0, ge=0, le=1, description="Left border.")
-    right: float = Field(1, ge=0, le=1, description="Right border.")
 
-    @field_validator("right")
-    @classmethod
-    def _not_zero(cls, value: float) -> float:
-        if value == 0:
-            raise ValueError("an area that ends at 0 is empty. Give a larger 'right'")
-        return value
+class Area(Options):
+    left: float = option(default=0, ge=0, le=1, description="Left border.")
+    right: Annotated[float, Before(_not_zero)] = option(
+        default=1, ge=0, le=1, description="Right border."
+    )
 
 
 class PeopleOptions(StageOptions):
-    threshold: float = Field(0.5, ge=0, le=1, description="Least score.")
-    labels: tuple[str, ...] | None = Field(None, description="Labels that are kept.")
-    area: Area = Field(Area(), description="Where to look.")
+    threshold: float = option(default=0.5, ge=0, le=1, description="Least score.")
+    labels: tuple[str, ...] | None = option(default=None, description="Labels that are kept.")
+    area: Area = option(default=Area(), description="Where to look.")
 
 
 class People(Stage):
@@ -90,7 +93,7 @@ class People(Stage):
 
 
 class ResultsOptions(StageOptions):
-    path: str = Field("-", description="Where lines are written.")
+    path: str = option(default="-", description="Where lines are written.")
 
     @property
     def prints(self) -> bool:

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import IO, Any, ClassVar
 
 import numpy as np
-from pydantic import Field
 
 from edgert.errors import FrameFiltered, FrameLostError, MediaError
+from edgert.options import option
 from edgert.stages.base import (
     AsyncStage,
     Batching,
@@ -39,13 +39,15 @@ def number_port(words: int = 1) -> PortSpec:
 
 
 class NumbersOptions(StageOptions):
-    count: int = Field(100, description="How many.")
-    words: int = Field(1, description="Size of a frame in 8-byte words.")
-    lose: list[int] = Field([], description="Frames that cannot be had.")
-    cut_short: bool = Field(False, description="Whether the input turns out not to be whole.")
-    die_at: int = Field(-1, description="Frame at which the process is killed.")
-    remark: str = Field("", description="Anything.")
-    keep_view: bool = Field(False, description="Whether it keeps a view of its output.")
+    count: int = option(default=100, description="How many.")
+    words: int = option(default=1, description="Size of a frame in 8-byte words.")
+    lose: list[int] = option(default=[], description="Frames that cannot be had.")
+    cut_short: bool = option(
+        default=False, description="Whether the input turns out not to be whole."
+    )
+    die_at: int = option(default=-1, description="Frame at which the process is killed.")
+    remark: str = option(default="", description="Anything.")
+    keep_view: bool = option(default=False, description="Whether it keeps a view of its output.")
 
 
 class Numbers(Source):
@@ -87,8 +89,8 @@ class Numbers(Source):
 
 
 class LiveOptions(StageOptions):
-    count: int = Field(100, description="How many.")
-    fps: float = Field(100.0, description="How many a second.")
+    count: int = option(default=100, description="How many.")
+    fps: float = option(default=100.0, description="How many a second.")
 
 
 class Live(Source):
@@ -119,19 +121,21 @@ class Live(Source):
 
 
 class StepOptions(StageOptions):
-    lose: list[int] = Field([], description="Numbers that are lost.")
-    filter: list[int] = Field([], description="Numbers that are filtered.")
-    die_at: int = Field(-1, description="Number at which the process is killed.")
-    raise_at: int = Field(-1, description="Number at which it raises.")
-    keep_view: bool = Field(False, description="Whether it keeps a view of its input.")
-    wait_ms: float = Field(0, description="How long each frame takes.")
-    copies: bool = Field(False, description="Whether it makes a copy that need not be.")
-    exit_at: int = Field(-1, description="Number at which its process ends with code 3.")
-    fail_open: str = Field("", description="What open raises: user or bug.")
-    raise_from: int = Field(-1, description="Number from which on it raises.")
-    hang_at: int = Field(-1, description="Number at which it does not come back.")
-    bad_worker: str = Field("", description="The worker that is killed at every frame.")
-    mended: str = Field("", description="A file that is there when it is not bad any more.")
+    lose: list[int] = option(default=[], description="Numbers that are lost.")
+    filter: list[int] = option(default=[], description="Numbers that are filtered.")
+    die_at: int = option(default=-1, description="Number at which the process is killed.")
+    raise_at: int = option(default=-1, description="Number at which it raises.")
+    keep_view: bool = option(default=False, description="Whether it keeps a view of its input.")
+    wait_ms: float = option(default=0, description="How long each frame takes.")
+    copies: bool = option(default=False, description="Whether it makes a copy that need not be.")
+    exit_at: int = option(default=-1, description="Number at which its process ends with code 3.")
+    fail_open: str = option(default="", description="What open raises: user or bug.")
+    raise_from: int = option(default=-1, description="Number from which on it raises.")
+    hang_at: int = option(default=-1, description="Number at which it does not come back.")
+    bad_worker: str = option(default="", description="The worker that is killed at every frame.")
+    mended: str = option(
+        default="", description="A file that is there when it is not bad any more."
+    )
 
 
 class Step(Stage):
@@ -182,7 +186,7 @@ class Step(Stage):
 
 
 class OnceOptions(StepOptions):
-    once: str = Field("", description="File that is made by the one start that opens.")
+    once: str = option(default="", description="File that is made by the one start that opens.")
 
 
 class OpensOnce(Step):
@@ -310,7 +314,7 @@ class Wordless(Exception):  # noqa: N818  an error whose text cannot be had
 
 
 class CarelessOptions(StageOptions):
-    does: str = Field(description="What it should not do.")
+    does: str = option(description="What it should not do.")
 
 
 class Careless(Stage):
@@ -449,8 +453,8 @@ class CarelessBatches(CarelessTogether):
 
 
 class UnevenOptions(StageOptions):
-    boxes: int = Field(3, description="How many boxes.")
-    scores: int = Field(2, description="How many scores.")
+    boxes: int = option(default=3, description="How many boxes.")
+    scores: int = option(default=2, description="How many scores.")
 
 
 class Uneven(Stage):
@@ -519,7 +523,7 @@ class Watch(Stage):
 
 
 class WaitOptions(StageOptions):
-    requests: int = Field(9, description="For a warning.")
+    requests: int = option(default=9, description="For a warning.")
 
 
 class Patient(Step):
@@ -565,7 +569,7 @@ def lines_of(stage: Stage) -> IO[str]:
 
 
 class AddOptions(StageOptions):
-    path: str = Field(description="File with a line for each sum.")
+    path: str = option(description="File with a line for each sum.")
 
 
 class Both(Stage):
@@ -588,9 +592,9 @@ class Both(Stage):
 
 
 class WriteOptions(StageOptions):
-    path: str = Field(description="File with a line for each number.")
-    wait_ms: float = Field(0, description="How long each frame takes.")
-    die_at: int = Field(-1, description="Frame at which the process is killed.")
+    path: str = option(description="File with a line for each number.")
+    wait_ms: float = option(default=0, description="How long each frame takes.")
+    die_at: int = option(default=-1, description="Frame at which the process is killed.")
 
 
 class Write(Stage):
@@ -653,7 +657,7 @@ class Unplannable(Step):
 
 
 class MisplannedOptions(StageOptions):
-    given: str = Field(description="What is given instead of ports.")
+    given: str = option(description="What is given instead of ports.")
 
 
 class Misplanned(Step):
@@ -679,7 +683,7 @@ class Misplanned(Step):
 
 
 class InterruptedOptions(NumbersOptions):
-    signal: int = Field(description="What comes while it is planned.")
+    signal: int = option(description="What comes while it is planned.")
 
 
 class Interrupted(Numbers):
@@ -689,16 +693,16 @@ class Interrupted(Numbers):
 
     @classmethod
     def plan(
-        cls, options: NumbersOptions, inputs: Ports, context: PlanContext
+        cls, options: InterruptedOptions, inputs: Ports, context: PlanContext
     ) -> dict[str, PortSpec]:
-        os.kill(os.getpid(), options.model_dump()["signal"])
+        os.kill(os.getpid(), options.signal)
         return super().plan(options, inputs, context)
 
 
 class TensorsOptions(StageOptions):
-    count: int = Field(100, description="How many.")
-    shape: list[int] = Field(description="Shape of each.")
-    odd: list[int] = Field([], description="Frames that are narrower than they should be.")
+    count: int = option(default=100, description="How many.")
+    shape: list[int] = option(description="Shape of each.")
+    odd: list[int] = option(default=[], description="Frames that are narrower than they should be.")
 
 
 class Tensors(Source):

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from pydantic import Field
-
+from edgert.options import option
 from edgert.stages.base import Inputs, Outputs, PlanContext, Ports, Stage, StageOptions
 from edgert.tensor import FrameHeader, PortSpec, TensorSpec
 from tests import models
@@ -18,7 +17,7 @@ KINDS = "tests.process.tensors:"
 
 
 class FramesOptions(NumbersOptions):
-    every_ms: float = Field(0, description="How long after the last one each comes.")
+    every_ms: float = option(default=0, description="How long after the last one each comes.")
 
 
 class Frames(Numbers):
@@ -54,7 +53,7 @@ class LiveFrames(Frames):
 
 
 class FindOptions(StageOptions):
-    label: str = Field("thing", description="What it finds.")
+    label: str = option(default="thing", description="What it finds.")
 
 
 class Find(Stage):
@@ -84,7 +83,7 @@ class Find(Stage):
 
 
 class WriteOptions(StageOptions):
-    path: str = Field(description="File that gets a line for each frame: its number, the value.")
+    path: str = option(description="File that gets a line for each frame: its number, the value.")
 
 
 class WriteFirst(Stage):

@@ -68,5 +68,5 @@ def test_results_come_again_after_each_kill(tmp_path: Path, yolox_onnx: Path, vt
     assert kills.keys() == {"camera", "prepare", "detector", "results"}
     for kill in kills.values():
         assert kill["silence_s"] > 0
-        assert 0 < kill["started_s"] < kill["opened_s"]
+        assert 0 < kill["started_s"] <= kill["opened_s"]  # to open may take less than a millisecond
     assert kills["detector"]["open_s"] > 0

@@ -5,13 +5,12 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
-from pydantic import Field
-
+from edgert.options import option
 from tests.process.kinds import Step, StepOptions
 
 
 class GatedOptions(StepOptions):
-    until: str = Field(description="File that must be there before the stage is warmed up.")
+    until: str = option(description="File that must be there before the stage is warmed up.")
 
 
 class Gated(Step):

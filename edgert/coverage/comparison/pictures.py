@@ -12,6 +12,7 @@ from edgert.coverage import values
 from edgert.coverage.comparison.inputs import Fed
 from edgert.errors import FrameLostError
 from edgert.models.reader import Models
+from edgert.pipeline.adapter import read_as
 from edgert.stages.base import PlanContext
 from edgert.stages.harness import StageRun, opened
 from edgert.stages.infer_options import InferOptions
@@ -45,7 +46,7 @@ def prepare(  # noqa: PLR0913  what makes inputs of pictures
     """
     models = Models(Path.cwd())
     images = PlanContext("images", "--inputs", "/", models, {})
-    stages = {"model": InferOptions.model_validate({"model": model, "shape": shapes})}
+    stages = {"model": read_as(InferOptions, {"model": model, "shape": shapes})}
     context = PlanContext("prepare", "--preprocess", "/", models, stages)
     options = {"for": "model", "convert": "here", **given}
     samples: list[Fed] = []

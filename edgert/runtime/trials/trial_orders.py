@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from edgert.options import restore
 from edgert.plan.structs import Plan, StagePlan, TrialOrder, WorkerPlan
 from edgert.plan.swaps import bounds_of
 from edgert.runtime.trials.agreement import port_of_detections
@@ -13,7 +14,7 @@ from edgert.stages.swap_options import SwapOptions
 
 def bounds_of_stage(stage: StagePlan) -> SwapOptions | None:
     """Return what an heir of a planned stage has to keep to; None where it is not tried."""
-    return bounds_of(Registry().stage_class(stage.kind).options.model_validate(stage.settings))
+    return bounds_of(restore(Registry().stage_class(stage.kind).options, stage.settings))
 
 
 def trials_of(worker: WorkerPlan, old: Plan, new: Plan) -> tuple[TrialOrder, ...]:

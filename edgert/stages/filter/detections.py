@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 import numpy as np
-from pydantic import Discriminator, Field, FiniteFloat, Tag, model_validator
+from annotated_types import Interval
 
 from edgert.errors import Fault, PipelineError, UserError
+from edgert.options import Number, keys_of, option
 from edgert.pipeline.near import choices
 from edgert.stages.base import (
     Inputs,
@@ -22,7 +23,7 @@ from edgert.tensor import ROWS, PortSpec
 from edgert.transport.address import Array
 
 TENSORS = ("boxes", "scores", "classes")
-Fraction = Annotated[float, Field(ge=0, le=1)]
+Fraction = Annotated[float, Interval(ge=0, le=1)]
 
 
 def _shape_of(region: Any) -> str:
@@ -33,45 +34,58 @@ def _shape_of(region: Any) -> str:
     return "rectangle" if is_flat else "polygon"
 
 
+class _ToldApart:
+    """Beside the two shapes of a region: only the one that is meant is looked at."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        """Have pydantic ask ``_shape_of`` first."""
+        from pydantic_core import core_schema
+
+        rectangle, polygon = map(handler.generate_schema, get_args(source))
+        shapes = {"rectangle": rectangle, "polygon": polygon}
+        return core_schema.tagged_union_schema(shapes, discriminator=_shape_of)
+
+
 Region = Annotated[
-    Annotated[tuple[FiniteFloat, FiniteFloat, FiniteFloat, FiniteFloat], Tag("rectangle")]
-    | Annotated[tuple[tuple[FiniteFloat, FiniteFloat], ...], Tag("polygon")],
-    Discriminator(_shape_of),
+    tuple[Number, Number, Number, Number] | tuple[tuple[Number, Number], ...], _ToldApart()
 ]
 FractionRegion = Annotated[
-    Annotated[tuple[Fraction, Fraction, Fraction, Fraction], Tag("rectangle")]
-    | Annotated[tuple[tuple[Fraction, Fraction], ...], Tag("polygon")],
-    Discriminator(_shape_of),
+    tuple[Fraction, Fraction, Fraction, Fraction] | tuple[tuple[Fraction, Fraction], ...],
+    _ToldApart(),
 ]
 
 
 class DetectionFilterOptions(StageOptions):
     """Options of ``filter.detections``: a detection passes if it meets every one that is given."""
 
-    labels: tuple[str, ...] | None = Field(
-        None, min_length=1, description="Labels that pass; without it, all."
+    labels: tuple[str, ...] | None = option(
+        default=None, min_length=1, description="Labels that pass; without it, all."
     )
-    min_score: float = Field(0.0, ge=0, le=1, description="Lowest score that passes.")
-    min_area_px: float = Field(
-        0.0, ge=0, description="Smallest area of a box, in square pixels of the source frame."
+    min_score: float = option(default=0.0, ge=0, le=1, description="Lowest score that passes.")
+    min_area_px: float = option(
+        default=0.0,
+        ge=0,
+        description="Smallest area of a box, in square pixels of the source frame.",
     )
-    max_area_px: float | None = Field(
-        None, gt=0, description="Largest area of a box, in square pixels of the source frame."
+    max_area_px: float | None = option(
+        default=None,
+        gt=0,
+        description="Largest area of a box, in square pixels of the source frame.",
     )
-    region: FractionRegion | None = Field(
-        None,
+    region: FractionRegion | None = option(
+        default=None,
         description="Where detections pass, in fractions 0-1 of the frame: a rectangle "
         "`[x1, y1, x2, y2]` or a polygon `[[x, y], [x, y], [x, y], ...]`.",
     )
-    region_px: Region | None = Field(
-        None, description="The same in pixels of the source frame (instead of `region`)."
+    region_px: Region | None = option(
+        default=None, description="The same in pixels of the source frame (instead of `region`)."
     )
-    anchor: Literal["centre", "bottom-centre"] = Field(
-        "centre", description="Point of a box that has to lie in the region."
+    anchor: Literal["centre", "bottom-centre"] = option(
+        default="centre", description="Point of a box that has to lie in the region."
     )
 
-    @model_validator(mode="after")
-    def _whole(self) -> Self:
+    def check(self, given: frozenset[str]) -> None:
+        """Refuse what nothing could pass."""
         if self.region is not None and self.region_px is not None:
             msg = "give `region:` or `region_px:`, not both"
             raise ValueError(msg)
@@ -81,7 +95,6 @@ class DetectionFilterOptions(StageOptions):
         region = self.region if self.region is not None else self.region_px
         if region is not None:
             _check_region(polygon_of(region))
-        return self
 
 
 class DetectionFilter(Stage):
@@ -91,7 +104,7 @@ class DetectionFilter(Stage):
     outputs: ClassVar[Mapping[str, str]] = {"detections": "detections"}
     options: ClassVar[type[StageOptions]] = DetectionFilterOptions
     is_stateless = True
-    live_options = frozenset(DetectionFilterOptions.model_fields)
+    live_options = frozenset(keys_of(DetectionFilterOptions))
     settings: DetectionFilterOptions
 
     @classmethod

@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 import msgspec
 import numpy as np
-from pydantic import Field
 
 from edgert.errors import FrameLostError, ModelError, UserError
 from edgert.models.describe import ClassificationHead
+from edgert.options import option
 from edgert.stages.base import Inputs, Outputs, PlanContext, Ports, Stage, StageOptions
 from edgert.stages.postprocess.described import choose_tensors, read_names
 from edgert.stages.postprocess.quantised import QUANTISED, Dequantiser, warn_of_coarse_scores
@@ -26,19 +26,22 @@ _SLACK = 0.01  # probabilities of an f16 model may be so far outside of 0 to 1
 class ClassificationOptions(StageOptions):
     """Options of ``postprocess.classification``; the rest comes from the model's metadata."""
 
-    top: int = Field(5, ge=1, le=1000, description="At most so many classes a frame, the best.")
-    threshold: float = Field(0.01, gt=0, le=1, description="Lowest score of a class.")
-    model: str | None = Field(
-        None, description="Model whose metadata is used; else the one whose outputs arrive."
+    top: int = option(
+        default=5, ge=1, le=1000, description="At most so many classes a frame, the best."
     )
-    tensors: dict[str, str] | None = Field(
-        None, description="Role -> name of the output: `scores`."
+    threshold: float = option(default=0.01, gt=0, le=1, description="Lowest score of a class.")
+    model: str | None = option(
+        default=None, description="Model whose metadata is used; else the one whose outputs arrive."
     )
-    labels: tuple[str, ...] | str | None = Field(
-        None, description="Name of each class, or a text file with one on each line."
+    tensors: dict[str, str] | None = option(
+        default=None, description="Role -> name of the output: `scores`."
     )
-    logits: bool | None = Field(
-        None, description="Whether the model leaves softmax to be done; then it is done here."
+    labels: tuple[str, ...] | str | None = option(
+        default=None, description="Name of each class, or a text file with one on each line."
+    )
+    logits: bool | None = option(
+        default=None,
+        description="Whether the model leaves softmax to be done; then it is done here.",
     )
 
 

@@ -7,8 +7,9 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 import numpy as np
-from pydantic import Field
+from annotated_types import Interval
 
+from edgert.options import Pixels, option
 from edgert.stages.base import (
     Inputs,
     Outputs,
@@ -44,59 +45,62 @@ DECODERS: dict[str, Callable[[Head, float], Decoder]] = {
 }
 # Boxes are cut to so many times the model's input before NMS: a wild one does not blur the others.
 _SANE = 16.0
-Pixels = Annotated[int, Field(ge=1, le=16384)]
-Stride = Annotated[int, Field(ge=1, le=1024)]
+Stride = Annotated[int, Interval(ge=1, le=1024)]
 
 
 class DetectionOptions(StageOptions):
     """Options of ``postprocess.detection``; what is left out comes from the model's metadata."""
 
-    threshold: float = Field(0.4, gt=0, le=1, description="Lowest score of a detection.")
-    iou: float = Field(
-        0.45,
+    threshold: float = option(default=0.4, gt=0, le=1, description="Lowest score of a detection.")
+    iou: float = option(
+        default=0.45,
         ge=0,
         le=1,
         description="Of two boxes that overlap by more, only the better stays; blazeface's become "
         "one.",
     )
-    agnostic: bool = Field(
+    agnostic: bool = option(
         default=False, description="Whether boxes of different classes suppress each other too."
     )
-    max_detections: int = Field(
-        100, ge=1, le=10_000, description="At most so many detections a frame, the best ones."
+    max_detections: int = option(
+        default=100,
+        ge=1,
+        le=10_000,
+        description="At most so many detections a frame, the best ones.",
     )
-    model: str | None = Field(
-        None, description="Model whose metadata is used; else the one whose outputs arrive."
+    model: str | None = option(
+        default=None, description="Model whose metadata is used; else the one whose outputs arrive."
     )
     family: (
         Literal["ssd", "yolox", "yolo", "yolo-nms-free", "centerface", "blazeface", "yunet"] | None
-    ) = Field(
-        None,
+    ) = option(
+        default=None,
         description="How the outputs are to be read. Landmarks, left and right as the person has "
         "them: centerface and yunet give right eye, left eye, nose, right and left corner of the "
         "mouth; blazeface right eye, left eye, nose, mouth, right ear, left ear.",
     )
-    tensors: dict[str, str] | None = Field(
-        None,
+    tensors: dict[str, str] | None = option(
+        default=None,
         description="Role -> name of the output. ssd: `boxes`, `classes`, `scores`, `count`; "
         "centerface: `heatmap`, `scale`, `offset`, `landmarks`; blazeface: `boxes`, `scores`; "
         "yunet: `cls_8`, `obj_8`, `bbox_8`, `kps_8`, the same for 16 and 32 (not needed where the "
         "outputs have these names); the others: `predictions`.",
     )
-    labels: tuple[str, ...] | str | None = Field(
-        None, description="Name of each class, or a text file with one on each line."
+    labels: tuple[str, ...] | str | None = option(
+        default=None, description="Name of each class, or a text file with one on each line."
     )
-    strides: tuple[Stride, ...] | None = Field(
-        None, description="Strides of the heads of yolox or blazeface."
+    strides: tuple[Stride, ...] | None = option(
+        default=None, description="Strides of the heads of yolox or blazeface."
     )
-    normalised: bool | None = Field(
-        None, description="Whether the model's boxes are 0-1 of its input instead of pixels."
+    normalised: bool | None = option(
+        default=None,
+        description="Whether the model's boxes are 0-1 of its input instead of pixels.",
     )
-    class_offset: int | None = Field(
-        None, ge=0, le=1000, description="Number of the model's first labelled class."
+    class_offset: int | None = option(
+        default=None, ge=0, le=1000, description="Number of the model's first labelled class."
     )
-    size: tuple[Pixels, Pixels] | None = Field(
-        None, description="`[width, height]` of the model's input, where it is not known."
+    size: tuple[Pixels, Pixels] | None = option(
+        default=None, description="`[width, height]` of the model's input, where it is not known."
     )
 
     def overrides(self) -> dict[str, Any]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import msgspec
 import numpy as np
-from pydantic import Field
 
 from edgert.errors import ModelError, UserError
 from edgert.models.describe import PoseHead
+from edgert.options import Pixels, option
 from edgert.stages.base import Inputs, Outputs, PlanContext, Ports, Stage, StageOptions
 from edgert.stages.geometry import map_points
 from edgert.stages.postprocess.described import choose_tensors, read_names
@@ -23,30 +23,29 @@ ROLES: dict[str, tuple[str, ...]] = {
     "blazepose": ("keypoints", "score"),
 }
 _BLAZEPOSE_NUMBERS = 5  # x, y, z, visibility, presence
-Pixels = Annotated[int, Field(ge=1, le=16384)]
 
 
 class PoseOptions(StageOptions):
     """Options of ``postprocess.pose``; what is left out comes from the model's metadata."""
 
-    threshold: float = Field(
-        0.25, gt=0, le=1, description="Lowest score of a pose. Its points are all told."
+    threshold: float = option(
+        default=0.25, gt=0, le=1, description="Lowest score of a pose. Its points are all told."
     )
-    model: str | None = Field(
-        None, description="Model whose metadata is used; else the one whose outputs arrive."
+    model: str | None = option(
+        default=None, description="Model whose metadata is used; else the one whose outputs arrive."
     )
-    family: Literal["movenet", "blazepose"] | None = Field(
-        None, description="How the outputs are to be read."
+    family: Literal["movenet", "blazepose"] | None = option(
+        default=None, description="How the outputs are to be read."
     )
-    tensors: dict[str, str] | None = Field(
-        None,
+    tensors: dict[str, str] | None = option(
+        default=None,
         description="Role -> name of the output: `keypoints`; for blazepose also `score`.",
     )
-    keypoints: tuple[str, ...] | str | None = Field(
-        None, description="Name of each point, or a text file with one on each line."
+    keypoints: tuple[str, ...] | str | None = option(
+        default=None, description="Name of each point, or a text file with one on each line."
     )
-    size: tuple[Pixels, Pixels] | None = Field(
-        None, description="`[width, height]` of the model's input, where it is not known."
+    size: tuple[Pixels, Pixels] | None = option(
+        default=None, description="`[width, height]` of the model's input, where it is not known."
     )
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 from math import ceil, floor
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import msgspec
 import numpy as np
-from pydantic import Field
 
 from edgert.errors import FrameLostError, ModelError, UserError
 from edgert.models.describe import SegmentationHead
+from edgert.options import Pixels, option
 from edgert.stages.base import Inputs, Outputs, PlanContext, Ports, Stage, StageOptions
 from edgert.stages.geometry import Affine, compose, inverse, map_point
 from edgert.stages.postprocess.described import choose_tensors, read_names
@@ -23,32 +23,36 @@ from edgert.transport.address import Array
 MOST_CLASSES = 256
 _FLOATS = ("f16", "f32", "f64")
 _INTEGERS = ("u8", "i8", "i32", "i64")
-Pixels = Annotated[int, Field(ge=1, le=16384)]
 Window = tuple[int, int, int, int]
 
 
 class SegmentationOptions(StageOptions):
     """Options of ``postprocess.segmentation``; the rest comes from the model's metadata."""
 
-    threshold: float = Field(
-        0.5, gt=0, lt=1, description="Family probability: from where on a pixel is of the class."
+    threshold: float = option(
+        default=0.5,
+        gt=0,
+        lt=1,
+        description="Family probability: from where on a pixel is of the class.",
     )
-    model: str | None = Field(
-        None, description="Model whose metadata is used; else the one whose outputs arrive."
+    model: str | None = option(
+        default=None, description="Model whose metadata is used; else the one whose outputs arrive."
     )
-    family: Literal["classes", "scores", "probability"] | None = Field(
-        None,
+    family: Literal["classes", "scores", "probability"] | None = option(
+        default=None,
         description="What the output has for each pixel: the number of its class, a score for each "
         "class, or the probability of the one class.",
     )
-    tensors: dict[str, str] | None = Field(None, description="Role -> name of the output: `mask`.")
-    labels: tuple[str, ...] | str | None = Field(
-        None,
+    tensors: dict[str, str] | None = option(
+        default=None, description="Role -> name of the output: `mask`."
+    )
+    labels: tuple[str, ...] | str | None = option(
+        default=None,
         description="Name of each class, that of the background first, or a text file with one on "
         "each line.",
     )
-    size: tuple[Pixels, Pixels] | None = Field(
-        None, description="`[width, height]` of the model's input, where it is not known."
+    size: tuple[Pixels, Pixels] | None = option(
+        default=None, description="`[width, height]` of the model's input, where it is not known."
     )
 
 

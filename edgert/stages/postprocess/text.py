@@ -8,11 +8,11 @@ from typing import Any, ClassVar, Literal
 
 import msgspec
 import numpy as np
-from pydantic import Field
 
 from edgert.errors import FrameLostError, ModelError, UserError
 from edgert.models.describe import TextHead
 from edgert.models.onnx_metadata import read_metadata
+from edgert.options import option
 from edgert.stages.base import Inputs, Outputs, PlanContext, Ports, Stage, StageOptions
 from edgert.stages.item_session import most_items
 from edgert.stages.postprocess.described import choose_tensors, describe, read_lines
@@ -29,18 +29,23 @@ _CHARACTER_BYTES, _LINE_BYTES, _FRAME_BYTES = 4, 8, 64
 class TextOptions(StageOptions):
     """Options of ``postprocess.text``; what is left out comes from the model's metadata."""
 
-    threshold: float = Field(
-        0.5, ge=0, le=1, description="Lowest score of a line; lines without a character never pass."
+    threshold: float = option(
+        default=0.5,
+        ge=0,
+        le=1,
+        description="Lowest score of a line; lines without a character never pass.",
     )
-    model: str | None = Field(
-        None, description="Model whose metadata is used; else the one whose outputs arrive."
+    model: str | None = option(
+        default=None, description="Model whose metadata is used; else the one whose outputs arrive."
     )
-    family: Literal["ctc"] | None = Field(None, description="How the outputs are to be read.")
-    tensors: dict[str, str] | None = Field(
-        None, description="Role -> name of the output: `scores`."
+    family: Literal["ctc"] | None = option(
+        default=None, description="How the outputs are to be read."
     )
-    characters: str | None = Field(
-        None,
+    tensors: dict[str, str] | None = option(
+        default=None, description="Role -> name of the output: `scores`."
+    )
+    characters: str | None = option(
+        default=None,
         description="Text file with one character on each line, in the order of the model's "
         "outputs behind the blank; else the list in the model's own file.",
     )

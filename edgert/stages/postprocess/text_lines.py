@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import msgspec
 import numpy as np
-from pydantic import Field
 
 from edgert.errors import ModelError, UserError
 from edgert.models.describe import LinesHead
+from edgert.options import Pixels, option
 from edgert.stages.base import Inputs, Outputs, PlanContext, Ports, Stage, StageOptions
 from edgert.stages.geometry import Affine, compose, map_points
 from edgert.stages.postprocess.described import choose_tensors
@@ -19,35 +19,39 @@ from edgert.tensor import IDENTITY, PortSpec, TensorSpec
 from edgert.transport.address import Array
 
 LABEL = "text"
-Pixels = Annotated[int, Field(ge=1, le=16384)]
 
 
 class TextLinesOptions(StageOptions):
     """Options of ``postprocess.text-lines``; what is left out comes from the model's metadata."""
 
-    threshold: float = Field(0.5, gt=0, le=1, description="Lowest score of a line.")
-    pixel_threshold: float = Field(
-        0.3, gt=0, lt=1, description="From which probability on a pixel is inside of a line."
+    threshold: float = option(default=0.5, gt=0, le=1, description="Lowest score of a line.")
+    pixel_threshold: float = option(
+        default=0.3,
+        gt=0,
+        lt=1,
+        description="From which probability on a pixel is inside of a line.",
     )
-    unclip: float = Field(
-        1.6,
+    unclip: float = option(
+        default=1.6,
         ge=0,
         le=10,
         description="How much lines grow: the model finds them shrunk. Area over perimeter, times "
         "this.",
     )
-    max_lines: int = Field(
-        100, ge=1, le=1000, description="At most so many lines a frame, the best ones."
+    max_lines: int = option(
+        default=100, ge=1, le=1000, description="At most so many lines a frame, the best ones."
     )
-    model: str | None = Field(
-        None, description="Model whose metadata is used; else the one whose outputs arrive."
+    model: str | None = option(
+        default=None, description="Model whose metadata is used; else the one whose outputs arrive."
     )
-    family: Literal["db"] | None = Field(None, description="How the outputs are to be read.")
-    tensors: dict[str, str] | None = Field(
-        None, description="Role -> name of the output: `probability`."
+    family: Literal["db"] | None = option(
+        default=None, description="How the outputs are to be read."
     )
-    size: tuple[Pixels, Pixels] | None = Field(
-        None, description="`[width, height]` of the model's input, where it is not known."
+    tensors: dict[str, str] | None = option(
+        default=None, description="Role -> name of the output: `probability`."
+    )
+    size: tuple[Pixels, Pixels] | None = option(
+        default=None, description="`[width, height]` of the model's input, where it is not known."
     )
 
 

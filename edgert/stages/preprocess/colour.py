@@ -33,6 +33,7 @@ def yuv_matrix(colour_matrix: str, colour_range: str, order: str) -> Array:
     return np.array(rows)
 
 
+@lru_cache(maxsize=1)
 def grey_levels() -> Array:
     """Return u8 [256]: luma of the limited range to grey, 0-255."""
     levels: Array = np.clip(np.rint((np.arange(256) - 16.0) * (255 / 219)), 0, 255)
@@ -44,22 +45,29 @@ def value_table(image: ImageInput, dtype: str) -> Array:
 
     Integers are rounded and cut to what their type holds.
     """
-    levels = exact_values(image)
+    values = exact_values(image)
     wanted = np.dtype(DTYPES[dtype])
     if wanted.kind in "iu":
         limits = np.iinfo(wanted)
-        levels = np.clip(np.rint(levels), limits.min, limits.max)
-    return levels.astype(wanted)
+        values = [
+            [min(max(round(value), limits.min), limits.max) for value in row] for row in values
+        ]
+    return np.array(values, wanted)
 
 
-def exact_values(image: ImageInput) -> Array:
-    """Return f64 [channels, 256]: scale, mean and std applied to each level 0-255."""
+def exact_values(image: ImageInput) -> list[list[float]]:
+    """Return for each channel scale, mean and std applied to each level 0-255.
+
+    Without numpy, each function of which costs a worker some pages of its own.
+    """
     channels = CHANNELS[image.colour]
-    mean = _column(image.mean or (0.0,), channels)
-    std = _column(image.std or (1.0,), channels)
-    levels: Array = (np.arange(256) * image.scale - mean) / std
-    return levels
+    means = _for_each(image.mean or (0.0,), channels)
+    stds = _for_each(image.std or (1.0,), channels)
+    return [
+        [(level * image.scale - mean) / std for level in range(256)]
+        for mean, std in zip(means, stds, strict=True)
+    ]
 
 
-def _column(values: tuple[float, ...], channels: int) -> Array:
-    return np.broadcast_to(np.array(values, np.float64)[:, None], (channels, 1))
+def _for_each(values: tuple[float, ...], channels: int) -> tuple[float, ...]:
+    return values * channels if len(values) == 1 else values

@@ -26,6 +26,7 @@ from edgert.transport.slot import Loan
 # cv2.LUT takes no half floats: it only moves the bytes, so it may think them integers.
 _MOVED_AS = {"f16": "uint16", "i8": "uint8"}
 _MAX_BORDERS = 1024
+_LEVELS = [*range(256)]
 
 
 class InputWriter:
@@ -60,8 +61,8 @@ class InputWriter:
         self._table = value_table(image, spec.dtype)
         self._packed_table = np.ascontiguousarray(self._table.T[None])
         self._moved_as = _MOVED_AS.get(spec.dtype)
-        levels = np.arange(256)
-        self._is_identity = spec.dtype in {"u8", "f32"} and bool((self._table == levels).all())
+        leaves_levels = all(row == _LEVELS for row in self._table.tolist())
+        self._is_identity = spec.dtype in {"u8", "f32"} and leaves_levels
         self._writes_bytes = self._is_identity and spec.dtype == "u8"
         self._painter = Painter(image.colour, resample)
         self._scratch = Scratch()

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import msgspec
-from pydantic import Field
 
 from edgert.errors import UserError
 from edgert.models.describe import ImageInput
+from edgert.options import option
 from edgert.stages.base import Inputs, Outputs, PlanContext, Ports, StageOptions
 from edgert.stages.geometry import inverse, map_points
 from edgert.stages.item_session import ITEMS
@@ -33,17 +33,20 @@ CORNERS = "corners"
 class CropsOptions(ImagePreprocessOptions):
     """Options of ``preprocess.crops``; what is left out comes from the model's own metadata."""
 
-    max_crops: int = Field(
-        16,
+    max_crops: int = option(
+        default=16,
         ge=1,
         le=128,
         description="At most so many crops a frame, the first ones; what is left out is counted "
         "and told.",
     )
-    margin: float = Field(
-        0.0, ge=0, le=2, description="Share of its size that a crop is larger by on every side."
+    margin: float = option(
+        default=0.0,
+        ge=0,
+        le=2,
+        description="Share of its size that a crop is larger by on every side.",
     )
-    turn_tall: bool = Field(
+    turn_tall: bool = option(
         default=False,
         description="Whether a crop that is at least 1.5 times as high as wide is turned to the "
         "left, as readers of lines of text want it.",

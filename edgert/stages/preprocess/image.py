@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import msgspec
-from pydantic import ConfigDict, Field, FiniteFloat, model_validator
 
 from edgert.backends.base import ByteInput
 from edgert.backends.byte_input import CONVERTIBLE
 from edgert.errors import UserError
 from edgert.models.describe import ImageInput
+from edgert.options import Number, Pixels, option
 from edgert.stages.base import (
     Inputs,
     Outputs,
@@ -29,75 +29,76 @@ from edgert.tensor import PIXEL_FORMATS, PortSpec, TensorSpec
 
 PLANES = frozenset(plane for planes in PIXEL_FORMATS.values() for plane in planes)
 SIZES = "sizes"  # attribute of the port: width and height of each input, where there are several
-Pixels = Annotated[int, Field(ge=1, le=16384)]
 
 
 class ImagePreprocessOptions(StageOptions):
     """Options of ``preprocess.image``; what is left out comes from the model's own metadata."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
-
-    feeds: str | None = Field(
-        None, alias="for", description="Stage whose model is fed; its input is written directly."
+    feeds: str | None = option(
+        default=None,
+        alias="for",
+        description="Stage whose model is fed; its input is written directly.",
     )
-    model: str | None = Field(
-        None,
+    model: str | None = option(
+        default=None,
         description="Model that is fed, where no stage of this file runs it (instead of `for`).",
     )
-    tensor: str | None = Field(
-        None, description="Input of the model that takes the picture, where it has several."
+    tensor: str | None = option(
+        default=None, description="Input of the model that takes the picture, where it has several."
     )
-    size: tuple[Pixels, Pixels] | None = Field(
-        None, description="`[width, height]` of the model's input, where the model leaves it open."
+    size: tuple[Pixels, Pixels] | None = option(
+        default=None,
+        description="`[width, height]` of the model's input, where the model leaves it open.",
     )
-    resize: Resize | None = Field(
-        None,
+    resize: Resize | None = option(
+        default=None,
         description="`letterbox-centre` and `letterbox-top-left` keep the aspect, `stretch` does "
         "not; `fit-height` does where the width suffices.",
     )
-    scale_up: bool = Field(
+    scale_up: bool = option(
         default=True, description="Whether a letterbox enlarges pictures smaller than the input."
     )
-    pad: int | None = Field(
-        None, ge=0, le=255, description="Level of the letterbox's border, before `scale`."
+    pad: int | None = option(
+        default=None, ge=0, le=255, description="Level of the letterbox's border, before `scale`."
     )
-    colour: Literal["RGB", "BGR", "GRAY"] | None = Field(
-        None, description="Order of the model's channels."
+    colour: Literal["RGB", "BGR", "GRAY"] | None = option(
+        default=None, description="Order of the model's channels."
     )
-    layout: Literal["NCHW", "NHWC"] | None = Field(
-        None, description="Order of the input's dimensions; told from its shape where that can be."
+    layout: Literal["NCHW", "NHWC"] | None = option(
+        default=None,
+        description="Order of the input's dimensions; told from its shape where that can be.",
     )
-    scale: FiniteFloat | None = Field(
-        None,
+    scale: Number | None = option(
+        default=None,
         description="Factor on levels 0-255: 1 leaves them, 0.00392157 makes them 0-1.",
     )
-    mean: tuple[FiniteFloat, ...] | None = Field(
-        None, description="Subtracted after `scale`: one number, or one for each channel."
+    mean: tuple[Number, ...] | None = option(
+        default=None, description="Subtracted after `scale`: one number, or one for each channel."
     )
-    std: tuple[FiniteFloat, ...] | None = Field(
-        None, description="Divided by after `mean`: one number, or one for each channel."
+    std: tuple[Number, ...] | None = option(
+        default=None, description="Divided by after `mean`: one number, or one for each channel."
     )
-    dtype: Literal["u8", "i8", "f16", "f32"] | None = Field(
-        None, description="Element type that the input must have; a model that differs is a fault."
+    dtype: Literal["u8", "i8", "f16", "f32"] | None = option(
+        default=None,
+        description="Element type that the input must have; a model that differs is a fault.",
     )
-    interpolation: Literal["linear", "area"] = Field(
-        "linear",
+    interpolation: Literal["linear", "area"] = option(
+        default="linear",
         description="`linear` as detectors are mostly fed; `area` shrinks smoothly, and slowly.",
     )
 
-    convert: Literal["in-model", "here"] = Field(
-        "in-model",
+    convert: Literal["in-model", "here"] = option(
+        default="in-model",
         description="Where levels become the model's values: `in-model` leaves bytes and compiles "
         "`scale`, `mean` and `std` into the model of `for` if its input is f16 or f32; `here` "
         "writes the values, as it is always done with `model`.",
     )
 
-    @model_validator(mode="after")
-    def _one_model(self) -> Self:
+    def check(self, given: frozenset[str]) -> None:
+        """Refuse no model, and two of them."""
         if (self.feeds is None) == (self.model is None):
             msg = "give `for: STAGE` (the stage that runs the model) or `model: NAME`, one of them"
             raise ValueError(msg)
-        return self
 
     def overrides(self) -> dict[str, Any]:
         """Return what was given of the model's input."""

@@ -67,7 +67,6 @@ class Painter:
         self._colour = colour
         self._resample = resample
         self._scratch = Scratch()
-        self._grey_levels = grey_levels()
         is_grey = colour == "GRAY"
         self._paint: dict[str, Callable[[Planes, FrameHeader, Array], Array]] = {
             "i420": self._luma if is_grey else self._planar,
@@ -129,7 +128,7 @@ class Painter:
     def _luma(self, planes: Planes, header: FrameHeader, into: Array) -> Array:
         self._resample(planes["y"], into)
         if header.colour_range == "limited":
-            cv2.LUT(into, self._grey_levels, dst=into)
+            cv2.LUT(into, grey_levels(), dst=into)
         return into
 
     def _grey(self, planes: Planes, _: FrameHeader, into: Array) -> Array:

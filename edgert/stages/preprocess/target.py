@@ -250,7 +250,7 @@ def _range_faults(image: ImageInput, spec: TensorSpec, name: str) -> list[tuple[
     if spec.dtype not in _LIMITS:
         return []
     values = exact_values(image)
-    low, high = float(values.min()), float(values.max())
+    low, high = min(map(min, values)), max(map(max, values))
     least, most = _LIMITS[spec.dtype]
     # What a quantised model was trained on may end a step after what its numbers can say.
     slack = 0.5 if spec.quantisation is None else 2.5

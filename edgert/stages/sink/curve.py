@@ -10,9 +10,8 @@ import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict, Field
-
 from edgert.errors import UserError
+from edgert.options import Options, option
 
 if TYPE_CHECKING:
     import zmq
@@ -21,18 +20,16 @@ _MEND = "make keys by `edgert keys NAME`"
 _KEY_FILE_BYTES = 10_000
 
 
-class CurveOptions(BaseModel):
+class CurveOptions(Options):
     """``curve:`` of ``sink.zmq``."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    secret_file: str = Field(
+    secret_file: str = option(
         min_length=1,
         description="The sink's secret key (`edgert keys NAME` makes it), this user's alone; "
         "relative to the file.",
     )
-    clients: str = Field(
-        "",
+    clients: str = option(
+        default="",
         description="A folder with the public keys (`*.key`) of who may subscribe. Without it, "
         "whoever has the sink's public key.",
     )

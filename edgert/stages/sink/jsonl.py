@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from pydantic import Field
-
 from edgert.errors import StageError, UserError
+from edgert.options import option
 from edgert.results import encode_line
 from edgert.stages.base import (
     Inputs,
@@ -31,8 +30,8 @@ STDOUT = "-"
 class JsonlOptions(StageOptions):
     """Options of ``sink.jsonl``."""
 
-    path: str = Field(
-        STDOUT,
+    path: str = option(
+        default=STDOUT,
         min_length=1,
         description="The file, made anew at the start; relative to where the run is started. "
         "`-` is standard output.",

@@ -12,42 +12,39 @@ import os
 import re
 import time
 from pathlib import Path
-from typing import Self
-
-from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from edgert.errors import StageError
+from edgert.options import Options, option
 from edgert.stages.sink.room import MB
 
 
-class RotateOptions(BaseModel):
+class RotateOptions(Options):
     """``rotate:`` of a sink that writes files."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    size_mb: float = Field(
-        0, ge=0, le=1e6, description="A part is finished at this size; 0 is no limit."
+    size_mb: float = option(
+        default=0, ge=0, le=1e6, description="A part is finished at this size; 0 is no limit."
     )
-    duration_s: float = Field(
-        0, ge=0, le=1e7, description="A part is finished after so long; 0 is no limit."
+    duration_s: float = option(
+        default=0, ge=0, le=1e7, description="A part is finished after so long; 0 is no limit."
     )
-    keep: int = Field(10, ge=1, le=100_000, description="Finished parts that stay; older ones go.")
+    keep: int = option(
+        default=10, ge=1, le=100_000, description="Finished parts that stay; older ones go."
+    )
 
-    @model_validator(mode="after")
-    def _has_a_limit(self) -> Self:
+    def check(self, given: frozenset[str]) -> None:
+        """Refuse parts without an end."""
         if not self.size_mb and not self.duration_s:
             raise ValueError("needs `size_mb` or `duration_s`")
-        return self
 
 
-ROTATE = Field(
-    None,
+ROTATE = option(
+    default=None,
     description="Files in parts: `{size_mb: 100, keep: 10}`, `{duration_s: 3600}`. The part that "
     "is being written is at `path`, finished ones beside it with a number (`out.000007.jsonl`), "
     "the oldest of more than `keep` (10) are removed. What an earlier run left is kept as a part.",
 )
-MIN_FREE_MB = Field(
-    0,
+MIN_FREE_MB = option(
+    default=0,
     ge=0,
     le=1e9,
     description="With less than this free where the file is, nothing is written until there is "

@@ -7,9 +7,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from pydantic import Field
-
 from edgert.errors import StageError, UserError
+from edgert.options import option
 from edgert.stages.base import (
     Inputs,
     Outputs,
@@ -34,22 +33,23 @@ SUFFIXES = (".mp4", ".mkv")
 class VideoOptions(StageOptions):
     """Options of ``sink.video``."""
 
-    path: str = Field(
+    path: str = option(
         min_length=1,
         description="The file, `.mp4` or `.mkv`, made anew at the start; relative to where the run "
         "is started.",
     )
-    fps: float = Field(
-        0,
+    fps: float = option(
+        default=0,
         ge=0,
         le=1000,
         description="Nominal frames per second, the source's own where it is not given. Every "
         "frame keeps its own time.",
     )
-    codec: Literal["auto", "h264", "mpeg4"] = Field(
-        "auto", description="`auto` is H.264 where this build of FFmpeg has it, else MPEG-4."
+    codec: Literal["auto", "h264", "mpeg4"] = option(
+        default="auto",
+        description="`auto` is H.264 where this build of FFmpeg has it, else MPEG-4.",
     )
-    quality: int = Field(23, ge=0, le=51, description="0 is best, 51 worst; 23 is usual.")
+    quality: int = option(default=23, ge=0, le=51, description="0 is best, 51 worst; 23 is usual.")
     rotate: RotateOptions | None = ROTATE
     min_free_mb: float = MIN_FREE_MB
 

@@ -8,9 +8,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pydantic import Field
-
 from edgert.errors import BusyError, UserError
+from edgert.options import option
 from edgert.results import encode_line
 from edgert.stages.base import (
     Inputs,
@@ -35,29 +34,34 @@ LINGER_MS = 1000
 class ZmqOptions(StageOptions):
     """Options of ``sink.zmq``."""
 
-    address: str = Field(
-        "",
+    address: str = option(
+        default="",
         description="Where it is published: `ipc://PATH` or `tcp://HOST:PORT`; without it, a "
         "socket named after the stage in the user's runtime folder, logged at the start.",
     )
-    curve: CurveOptions | None = Field(
-        None,
+    curve: CurveOptions | None = option(
+        default=None,
         description="Keys, with which an address that other machines reach is allowed: what is "
         "published is encrypted, and nobody without a key gets it.",
     )
-    insecure: bool = Field(
-        False,  # noqa: FBT003
+    insecure: bool = option(
+        default=False,  # noqa: FBT003
         description="Allow an address that other machines reach without keys: whoever reaches it "
         "reads every result. Told at each start.",
     )
-    wait_for: int = Field(
-        0, ge=0, description="How many subscriptions must be there before the first frame."
+    wait_for: int = option(
+        default=0, ge=0, description="How many subscriptions must be there before the first frame."
     )
-    wait_s: float = Field(
-        10.0, ge=0, le=600, description="How long they are waited for; then it starts without."
+    wait_s: float = option(
+        default=10.0,
+        ge=0,
+        le=600,
+        description="How long they are waited for; then it starts without.",
     )
-    queue: int = Field(
-        1000, ge=1, description="Results kept for a subscriber that is slow; then they are lost."
+    queue: int = option(
+        default=1000,
+        ge=1,
+        description="Results kept for a subscriber that is slow; then they are lost.",
     )
 
 

@@ -6,16 +6,14 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from pydantic import Field, model_validator
-
 from edgert import isolate
 from edgert.errors import FrameLostError, MediaError
-from edgert.pipeline.refusal import refusal
+from edgert.options import Pixels, Refusal, option
 from edgert.stages.base import Outputs, PlanContext, Ports, Source, StageContext, StageOptions
 from edgert.stages.source.address import SAMPLE
 from edgert.stages.source.drop_folder import DropFolder
 from edgert.stages.source.files import find_images
-from edgert.stages.source.video_options import UNKNOWN_SIZE, Pixels
+from edgert.stages.source.video_options import UNKNOWN_SIZE
 from edgert.tensor import IDENTITY, FrameHeader, PortSpec, image_port
 from edgert.transport.address import Array
 from edgert.wording import counted
@@ -32,36 +30,35 @@ NS = 1_000_000_000
 class ImagesOptions(StageOptions):
     """Options of ``source.images``."""
 
-    uri: str = Field(
+    uri: str = option(
         min_length=1,
         description="A directory of images (jpg, png, bmp, tiff, webp), a pattern such as "
         "`shots/*.png`, or one file, relative to the pipeline file; or `sample:NAME`. In natural "
         "order.",
     )
-    recursive: bool = Field(False, description="Also the folders below.")  # noqa: FBT003
-    on_corrupt: Literal["skip", "pass", "fail"] = Field(
-        "skip",
+    recursive: bool = option(default=False, description="Also the folders below.")  # noqa: FBT003
+    on_corrupt: Literal["skip", "pass", "fail"] = option(
+        default="skip",
         description="A damaged image is lost with a reason (`skip`), handed on as far as it goes "
         "and marked partial where it is only truncated (`pass`), or ends the run (`fail`).",
     )
-    loop: int = Field(1, ge=1, description="How many times the images are played.")
-    watch: bool = Field(
-        False,  # noqa: FBT003
+    loop: int = option(default=1, ge=1, description="How many times the images are played.")
+    watch: bool = option(
+        default=False,  # noqa: FBT003
         description="`uri` is a directory that images drop into: each one is read when it is "
         "whole, for as long as the pipeline runs. None is dropped. After a restart of its worker "
         "what is still there is read again.",
     )
-    max_size: tuple[Pixels, Pixels] | None = Field(
-        None,
+    max_size: tuple[Pixels, Pixels] | None = option(
+        default=None,
         description="Largest `[width, height]` handed on; larger images are scaled down and "
         "counted. The largest image's size where it is not given; with `watch` 1920x1080.",
     )
 
-    @model_validator(mode="after")
-    def _watches_once(self) -> ImagesOptions:
+    def check(self, given: frozenset[str]) -> None:
+        """Refuse to play what is watched more than once."""
         if self.watch and self.loop != 1:
-            raise refusal("a directory that is watched has no end to loop at", "Leave out `loop`")
-        return self
+            raise Refusal("a directory that is watched has no end to loop at", "Leave out `loop`")
 
 
 class ImagesSource(Source):

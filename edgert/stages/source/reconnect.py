@@ -4,29 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from edgert.options import Options, option
 
 LEAST_SHARE = 0.5  # jitter: cameras behind one switch come back together, and must not all knock
 
 
-class Reconnect(BaseModel):
+class Reconnect(Options):
     """When a camera that is gone is tried again."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    delay_ms: int = Field(500, ge=10, description="Wait before the first try; doubled each time.")
-    max_delay_ms: int = Field(4000, ge=10, description="The wait never grows beyond this.")
-    attempts: int | None = Field(
-        None,
+    delay_ms: int = option(
+        default=500, ge=10, description="Wait before the first try; doubled each time."
+    )
+    max_delay_ms: int = option(default=4000, ge=10, description="The wait never grows beyond this.")
+    attempts: int | None = option(
+        default=None,
         ge=0,
         description="Tries in a row before the source is given up; without end where it is not "
         "given. With 0 (or `reconnect: off`) a stream that ends is over.",
     )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _off(cls, value: Any) -> Any:
-        return {"attempts": 0} if value is False or value == "off" else value
 
     def next_delay_s(self, failures: int, chance: float, short: int = 0) -> float | None:
         """Return the seconds to wait before the next try; None means give up.
@@ -41,3 +36,8 @@ class Reconnect(BaseModel):
         doublings = min(max(failures, short) - 1, 30)
         whole_ms = min(self.max_delay_ms, self.delay_ms << doublings)
         return whole_ms * (LEAST_SHARE + (1 - LEAST_SHARE) * chance) / 1e3
+
+
+def or_off(value: Any) -> Any:
+    """Return what ``reconnect: off`` stands for, in YAML false; anything else as it is."""
+    return {"attempts": 0} if value is False or value == "off" else value

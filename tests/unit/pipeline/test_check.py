@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from kinds import DetectorOptions, corpus_kinds
-from pydantic import BaseModel
 
 from edgert.errors import PipelineError
+from edgert.options import Options
 from edgert.pipeline.check import Checked, check
 from edgert.pipeline.check_stages import warn_batches, warn_shapes
 from edgert.pipeline.load import load, read
@@ -116,16 +116,16 @@ def test_a_number_given_from_outside_is_text_where_text_is_expected(
     file = write(small.replace("sample:bikes", '"${EDGERT_INPUT}"'))
     document = load(file, {"EDGERT_INPUT": "0"})
     assert document.spec.stages["camera"].settings["uri"] == 0
-    assert check(document, corpus_kinds()).options["camera"].model_dump()["uri"] == "0"
-    assert checked(file, "camera.uri=007").options["camera"].model_dump()["uri"] == "007"
+    assert check(document, corpus_kinds()).options["camera"].uri == "0"
+    assert checked(file, "camera.uri=007").options["camera"].uri == "007"
 
 
-class Asked(BaseModel):
+class Asked(Options):
     batch: Any = None
     shape: Any = None
 
 
-class Batch(BaseModel):
+class Batch(Options):
     max_size: int = 9
 
 

@@ -20,7 +20,7 @@ from edgert.profiles.schema import schema
 from tests.conftest import Edgert
 
 KINDS = '''\
-from pydantic import Field
+from edgert.options import option
 from edgert.stages.base import Source, Stage, StageOptions
 from edgert.tensor import FrameHeader, PortSpec, TensorSpec
 
@@ -39,8 +39,8 @@ class Two(Source):
         outputs["n"].tensor("n")[:] = 1
 
 class AskOptions(StageOptions):
-    device: list[str] = Field(["CPU"], description="Devices.")
-    requests: int = Field(1, description="Requests.")
+    device: list[str] = option(default=["CPU"], description="Devices.")
+    requests: int = option(default=1, description="Requests.")
 
 class Ask(Stage):
     """Says what it was given."""

@@ -30,8 +30,9 @@ def test_it_has_what_workers_need_and_not_what_reads_and_plans_a_file():
 
 def test_a_built_in_kind_is_found_without_reading_what_packages_add():
     looks = """
+import importlib.metadata
 from edgert.stages import registry
-registry.entry_points = None
+importlib.metadata.entry_points = None
 print(registry.Registry().stage_class("sink.jsonl").__name__)
 """
     found = subprocess.run(

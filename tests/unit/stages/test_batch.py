@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from edgert.backends.base import Session
 from edgert.errors import DeviceError, FrameLostError, PipelineError
 from edgert.models.reader import Models
+from edgert.pipeline.adapter import read_as
 from edgert.stages.base import PlanContext
 from edgert.stages.batch_plan import BatchOptions, BatchPlan, plan_batches
 from edgert.stages.batch_proof import is_same
@@ -40,7 +41,7 @@ def running(folder: Path, shape: dict[str, list[int]], **settings: Any) -> Any:
 
 
 def planned(folder: Path, shape: dict[str, list[int]], batch: dict[str, Any]) -> PortSpec:
-    options = InferOptions.model_validate({"model": "m.onnx", "shape": shape, "batch": batch})
+    options = read_as(InferOptions, {"model": "m.onnx", "shape": shape, "batch": batch})
     return Infer.plan(options, tensors(**shape), context(folder))["outputs"]
 
 
@@ -59,12 +60,12 @@ def noise(shape: list[int], count: int) -> list[np.ndarray]:
     ],
 )
 def test_the_sizes_that_are_compiled_for(batch: dict[str, Any], sizes: tuple[int, ...]) -> None:
-    assert BatchOptions.model_validate(batch).sizes == sizes
+    assert read_as(BatchOptions, batch).sizes == sizes
 
 
 def test_a_size_above_the_largest_is_refused() -> None:
     with pytest.raises(ValidationError, match="preferred size 9 is not between 1 and max_size 8"):
-        BatchOptions(max_size=8, preferred_sizes=(9,))
+        read_as(BatchOptions, {"max_size": 8, "preferred_sizes": [9]})
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from edgert.backends import registry
 from edgert.errors import DeviceError, ModelError, PipelineError, RunError
 from edgert.models.reader import Models
+from edgert.pipeline.adapter import read_as
 from edgert.stages.base import PlanContext
 from edgert.stages.harness import opened
 from edgert.stages.infer import Infer
@@ -43,7 +44,7 @@ def running(folder: Path, inputs: dict[str, TensorSpec] = X, **settings: Any) ->
 
 
 def planned(folder: Path, inputs: dict[str, TensorSpec] = X, **settings: Any) -> PortSpec:
-    options = InferOptions.model_validate({"model": "doubling.onnx", **settings})
+    options = read_as(InferOptions, {"model": "doubling.onnx", **settings})
     return Infer.plan(options, tensors(**inputs), context(folder))["outputs"]
 
 
@@ -553,4 +554,4 @@ def test_looking_at_options_imports_no_runtime() -> None:
 def test_frames_are_not_shared_by_fewer_than_two_devices(balance: list[str], count: str) -> None:
     """An empty list is a fault, too: the frames would go to the CPU, which nobody named."""
     with pytest.raises(ValidationError, match=f"'balance' has {count} device. Name two or more"):
-        InferOptions(model="net", balance=balance)
+        read_as(InferOptions, {"model": "net", "balance": balance})

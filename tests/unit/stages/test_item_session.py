@@ -8,6 +8,7 @@ import pytest
 
 from edgert.errors import PipelineError, RunError
 from edgert.models.reader import Models
+from edgert.pipeline.adapter import read_as
 from edgert.stages.base import PlanContext
 from edgert.stages.harness import opened
 from edgert.stages.infer import Infer
@@ -62,7 +63,7 @@ def test_a_model_for_several_at_once_is_refused(folder: Path) -> None:
 
 
 def test_items_are_not_batched(folder: Path) -> None:
-    options = InferOptions.model_validate({"model": "doubling.onnx", "batch": {"max_size": 2}})
+    options = read_as(InferOptions, {"model": "doubling.onnx", "batch": {"max_size": 2}})
     with pytest.raises(PipelineError) as caught:
         Infer.plan(options, port(), context(folder))
     assert "what arrives are items, which are inferred one by one" in str(caught.value)

@@ -11,6 +11,7 @@ import pytest
 from edgert.errors import DeviceLostError, FrameLostError, PipelineError, UserError
 from edgert.models.cache import Cache
 from edgert.models.reader import Models
+from edgert.pipeline.adapter import read_as
 from edgert.stages.base import PlanContext
 from edgert.stages.harness import opened
 from edgert.stages.infer import Infer, InferOptions
@@ -36,7 +37,7 @@ def port(*shape: int) -> dict[str, PortSpec]:
 
 
 def planned(folder: Path, **settings: Any) -> PortSpec:
-    options = InferOptions.model_validate({"model": "m.onnx", "shape": RANGE, **settings})
+    options = read_as(InferOptions, {"model": "m.onnx", "shape": RANGE, **settings})
     return Infer.plan(options, port(1, 3, 16, 16), context(folder))["outputs"]
 
 
@@ -123,7 +124,7 @@ def test_batches_of_several_shapes_are_refused_by_name(folder: Path) -> None:
 
 def test_a_size_that_the_model_does_not_take_is_refused_by_the_plan(tmp_path: Path) -> None:
     models.matrix(tmp_path / "m.onnx")
-    options = InferOptions.model_validate({"model": "m.onnx", "shape": {"x": [2, [4, 3]]}})
+    options = read_as(InferOptions, {"model": "m.onnx", "shape": {"x": [2, [4, 3]]}})
     with pytest.raises(PipelineError, match=r"stage 'detector', shape: x \[2, 3\]: "):
         Infer.plan(options, port(2, 4), context(tmp_path))
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from edgert.errors import UserError
+from edgert.pipeline.adapter import read_as
 from edgert.stages.base import PlanContext
 from edgert.stages.filter.detections import (
     DetectionFilter,
@@ -106,7 +107,7 @@ def test_labels_pass_on_to_the_readers() -> None:
 
 
 def refusal(port: PortSpec, **settings: Any) -> str:
-    options = DetectionFilterOptions.model_validate(settings)
+    options = read_as(DetectionFilterOptions, settings)
     with pytest.raises(UserError) as caught:
         DetectionFilter.plan(options, {"detections": port}, CONTEXT)
     return str(caught.value)
@@ -143,7 +144,7 @@ def test_other_detections_are_refused() -> None:
 )
 def test_options_that_cannot_be(settings) -> None:
     with pytest.raises(ValidationError):
-        DetectionFilterOptions.model_validate(settings)
+        read_as(DetectionFilterOptions, settings)
 
 
 points = st.tuples(st.floats(-5, 15), st.floats(-5, 15))

@@ -7,6 +7,7 @@ import pytest
 
 from edgert.errors import UserError
 from edgert.models.describe import DetectionHead
+from edgert.pipeline.adapter import read_as
 from edgert.stages.postprocess.detection import DetectionOptions, DetectionPostprocess
 from edgert.tensor import PortSpec, TensorSpec
 
@@ -23,7 +24,7 @@ def yolo(classes: int) -> DetectionHead:
 
 
 def plan(context: Any, port: PortSpec, **settings: Any) -> PortSpec:
-    options = DetectionOptions.model_validate(settings)
+    options = read_as(DetectionOptions, settings)
     return DetectionPostprocess.plan(options, {"raw": port}, context)["detections"]
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from edgert.errors import UserError
 from edgert.models.describe import ImageInput, ModelDescription, PoseHead
+from edgert.pipeline.adapter import read_as
 from edgert.stages.base import PlanContext
 from edgert.stages.geometry import inverse, map_points
 from edgert.stages.harness import opened
@@ -116,7 +117,7 @@ def test_blazepose_gives_pixels_and_a_score_of_its_own() -> None:
     ],
 )
 def test_what_does_not_fit_is_refused(raw, head, settings, said) -> None:
-    options = PoseOptions.model_validate(settings)
+    options = read_as(PoseOptions, settings)
     with pytest.raises(UserError) as caught:
         PosePostprocess.plan(options, {"raw": raw}, context(head))
     assert said in str(caught.value)

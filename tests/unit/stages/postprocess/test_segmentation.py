@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from edgert.errors import FrameLostError, UserError
 from edgert.models.describe import ImageInput, ModelDescription, SegmentationHead
+from edgert.pipeline.adapter import read_as
 from edgert.stages.base import PlanContext
 from edgert.stages.geometry import map_point
 from edgert.stages.harness import opened
@@ -127,7 +128,7 @@ def test_a_mask_that_cannot_be_placed_is_lost(transform, said) -> None:
     ],
 )
 def test_what_does_not_fit_is_refused(dtype, shape, head, settings, said) -> None:
-    options = SegmentationOptions.model_validate(settings)
+    options = read_as(SegmentationOptions, settings)
     with pytest.raises(UserError) as caught:
         SegmentationPostprocess.plan(options, {"raw": port(dtype, shape)}, context(head))
     assert said in str(caught.value)

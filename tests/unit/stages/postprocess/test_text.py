@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from edgert.errors import FrameLostError, ModelError, UserError
 from edgert.models.describe import ModelDescription, TextHead
+from edgert.pipeline.adapter import read_as
 from edgert.stages.base import PlanContext
 from edgert.stages.harness import StageRun, opened
 from edgert.stages.item_session import ITEMS
@@ -149,5 +150,5 @@ def test_another_number_of_characters_is_refused(folder) -> None:
 def test_what_does_not_fit_is_refused(inputs, head, options, said) -> None:
     ports = {"raw": raw_port(), "detections": lines_port(), **inputs}
     with pytest.raises(UserError) as caught:
-        TextPostprocess.plan(TextOptions.model_validate(options), ports, context(".", head))
+        TextPostprocess.plan(read_as(TextOptions, options), ports, context(".", head))
     assert said in str(caught.value)

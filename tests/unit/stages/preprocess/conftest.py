@@ -5,9 +5,9 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 import pytest
-from pydantic import Field
 
 from edgert.models.describe import ImageInput, ModelDescription
+from edgert.options import option
 from edgert.stages.base import PlanContext, StageOptions
 from edgert.stages.harness import StageRun, opened
 from edgert.stages.preprocess.image import ImagePreprocess
@@ -20,7 +20,7 @@ class DetectorOptions(StageOptions):
     """Options of a stage that runs a model."""
 
     model: str = "net"
-    shape: dict[str, Any] = Field(default_factory=dict)
+    shape: dict[str, Any] = option(default={})
 
 
 class Table:

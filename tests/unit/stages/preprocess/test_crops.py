@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from edgert.errors import UserError
 from edgert.models.describe import ImageInput, ModelDescription
+from edgert.pipeline.adapter import read_as
 from edgert.stages.base import PlanContext
 from edgert.stages.harness import opened
 from edgert.stages.infer_options import InferOptions
@@ -180,7 +181,7 @@ def test_floats_are_written_where_the_model_converts_nothing() -> None:
 def test_the_plan_says_how_many_rows_and_who_converts() -> None:
     image = ImageInput("x", "NCHW", "BGR", "fit-height", scale=1 / 255)
     where = context(image, TensorSpec("f32", (1, 3, 48, 320)))
-    options = CropsOptions.model_validate({"for": "reader", "max_crops": 16})
+    options = read_as(CropsOptions, {"for": "reader", "max_crops": 16})
     ports = CropsPreprocess.plan(options, {"image": IMAGE, "detections": detections(10)}, where)
     assert ports["tensor"].tensors == {"x": TensorSpec("u8", (10, 3, 48, 320))}
     assert ports["tensor"].attributes[ITEMS] == 10
@@ -190,7 +191,7 @@ def test_the_plan_says_how_many_rows_and_who_converts() -> None:
 
 
 def test_an_interpolation_that_crops_have_not_is_refused() -> None:
-    options = CropsOptions.model_validate({"for": "reader", "interpolation": "area"})
+    options = read_as(CropsOptions, {"for": "reader", "interpolation": "area"})
     where = context(GREY, TensorSpec("u8", (1, 8, 8, 1)))
     with pytest.raises(UserError, match="'area' is not for crops"):
         CropsPreprocess.plan(options, {"image": IMAGE, "detections": detections()}, where)

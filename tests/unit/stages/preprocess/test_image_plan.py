@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from edgert.errors import UserError
 from edgert.models.describe import ImageInput
+from edgert.pipeline.adapter import read_as
 from edgert.stages.preprocess.colour import value_table
 from edgert.stages.preprocess.image import ImagePreprocess, ImagePreprocessOptions
 from edgert.tensor import PortSpec, Quantisation, TensorSpec, image_port
@@ -19,7 +20,7 @@ ENOUGH = {"resize": "stretch", "colour": "RGB", "scale": 1.0}
 
 
 def plan(context: Any, port: PortSpec | None = None, **settings: Any) -> PortSpec:
-    options = ImagePreprocessOptions.model_validate({"for": "detector", **settings})
+    options = read_as(ImagePreprocessOptions, {"for": "detector", **settings})
     return ImagePreprocess.plan(options, {"image": port or image_port(64, 48)}, context)["tensor"]
 
 
@@ -145,7 +146,7 @@ def test_strange_planes_are_refused(feeding) -> None:
 )
 def test_options_that_cannot_be(settings) -> None:
     with pytest.raises(ValidationError):
-        ImagePreprocessOptions.model_validate(settings)
+        read_as(ImagePreprocessOptions, settings)
 
 
 @pytest.mark.parametrize(

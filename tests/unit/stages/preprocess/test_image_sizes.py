@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from edgert.errors import UserError
 from edgert.models.describe import ImageInput
+from edgert.pipeline.adapter import read_as
 from edgert.stages.base import PlanContext, StageOptions
 from edgert.stages.geometry import map_point
 from edgert.stages.harness import opened
@@ -114,7 +115,7 @@ def test_each_picture_is_written_as_if_its_size_were_the_only_one(convert) -> No
 
 
 def test_slots_have_room_for_the_largest_and_say_all() -> None:
-    options = ImagePreprocess.options.model_validate({"for": "detector"})
+    options = read_as(ImagePreprocess.options, {"for": "detector"})
     port = ImagePreprocess.plan(options, {"image": image_port(9, 9)}, planning(SEVERAL))["tensor"]
     assert port.tensors == {"images": TensorSpec("u8", (1, 3, 64, 64))}
     assert list(port.attributes["sizes"]) == [(64, 64), (32, 64), (64, 32), (32, 32)]

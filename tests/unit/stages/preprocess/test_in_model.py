@@ -12,6 +12,7 @@ import pytest
 
 from edgert.models.describe import ImageInput
 from edgert.models.reader import Models
+from edgert.pipeline.adapter import read_as
 from edgert.stages.base import PlanContext, StageOptions
 from edgert.stages.harness import StageRun, opened
 from edgert.stages.infer import Infer
@@ -38,7 +39,7 @@ def inferring(feeding) -> Callable[..., PlanContext]:
 
 
 def plan(context: PlanContext, **settings: Any) -> PortSpec:
-    options = ImagePreprocessOptions.model_validate({"for": "detector", **settings})
+    options = read_as(ImagePreprocessOptions, {"for": "detector", **settings})
     return ImagePreprocess.plan(options, {"image": image_port(64, 48)}, context)["tensor"]
 
 

@@ -16,6 +16,7 @@ from zmq.utils.monitor import recv_monitor_message
 from edgert.cli.keys import command, make_keys
 from edgert.cli.main import exit_code_of
 from edgert.errors import UserError
+from edgert.pipeline.adapter import read_as
 from edgert.results import decode
 from edgert.stages.harness import opened
 from edgert.stages.sink.zmq import ZmqSink
@@ -98,7 +99,7 @@ def test_without_a_folder_of_clients_the_sinks_public_key_is_what_is_needed(keys
 
 def test_keys_allow_an_address_that_others_reach(keys: Path) -> None:
     options = {"address": "tcp://*:5555", "curve": {"secret_file": "sink.key_secret"}}
-    valid = ZmqSink.options.model_validate(options)
+    valid = read_as(ZmqSink.options, options)
     assert ZmqSink.plan(valid, {"detections": DETECTIONS}, plan_context(keys)) == {}
 
 
@@ -117,7 +118,7 @@ def test_keys_that_are_none(keys: Path, curve: dict[str, str], said: str) -> Non
     (keys / "note").write_text("my secret")
     (keys / "note").chmod(0o600)
     (keys / "open").write_text((keys / "sink.key_secret").read_text())
-    options = ZmqSink.options.model_validate({"curve": curve})
+    options = read_as(ZmqSink.options, {"curve": curve})
     with pytest.raises(UserError) as caught:
         ZmqSink.plan(options, {"detections": DETECTIONS}, plan_context(keys))
     assert said in str(caught.value)

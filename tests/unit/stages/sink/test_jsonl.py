@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from edgert.errors import StageError, UserError
+from edgert.pipeline.adapter import read_as
 from edgert.results import ClassificationResult, PoseResult, SegmentationResult, TextResult, decode
 from edgert.stages.harness import opened
 from edgert.stages.sink.jsonl import JsonlSink
@@ -179,7 +180,7 @@ def test_planning_neither_makes_nor_changes_the_file(tmp_path: Path) -> None:
     old = tmp_path / "old.jsonl"
     old.write_text("old\n")
     for path in (old, tmp_path / "new.jsonl"):
-        options = JsonlSink.options.model_validate({"path": str(path)})
+        options = read_as(JsonlSink.options, {"path": str(path)})
         JsonlSink.plan(options, {"detections": DETECTIONS}, plan_context(tmp_path))
     assert old.read_text() == "old\n"
     assert not (tmp_path / "new.jsonl").exists()

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from edgert.errors import UserError
+from edgert.pipeline.adapter import read_as
 from edgert.stages.harness import opened
 from edgert.stages.sink.video import VideoSink
 from edgert.tensor import FrameHeader, PortSpec, TensorSpec, image_port
@@ -309,7 +310,7 @@ def test_what_cannot_be_is_found_while_planning(
 ) -> None:
     source = tmp_path / "in.mp4"
     source.write_text("a video")
-    options = VideoSink.options.model_validate({"path": str(tmp_path / path)})
+    options = read_as(VideoSink.options, {"path": str(tmp_path / path)})
     image = image_port(*SIZE, attributes={"path": str(source)})
     with pytest.raises(UserError) as caught:
         VideoSink.plan(

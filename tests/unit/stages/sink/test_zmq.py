@@ -11,6 +11,7 @@ import pytest
 import zmq
 
 from edgert.errors import BusyError, UserError
+from edgert.pipeline.adapter import read_as
 from edgert.results import decode
 from edgert.stages.harness import StageRun, opened
 from edgert.stages.sink.zmq import ZmqSink
@@ -166,7 +167,7 @@ def test_a_port_in_use_is_told() -> None:
     ],
 )
 def test_other_addresses_are_refused_with_a_mend(address: str, expected: str) -> None:
-    options = ZmqSink.options.model_validate({"address": address})
+    options = read_as(ZmqSink.options, {"address": address})
     with pytest.raises(UserError) as caught:
         ZmqSink.plan(options, {"detections": DETECTIONS}, plan_context(Path()))
     assert expected in str(caught.value)
@@ -174,12 +175,12 @@ def test_other_addresses_are_refused_with_a_mend(address: str, expected: str) ->
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:5555", "tcp://[::1]:5555"])
 def test_loopback_is_allowed(address: str) -> None:
-    options = ZmqSink.options.model_validate({"address": address})
+    options = read_as(ZmqSink.options, {"address": address})
     assert ZmqSink.plan(options, {"detections": DETECTIONS}, plan_context(Path())) == {}
 
 
 def test_other_machines_are_let_in_on_request() -> None:
-    options = ZmqSink.options.model_validate({"address": "tcp://*:5555", "insecure": True})
+    options = read_as(ZmqSink.options, {"address": "tcp://*:5555", "insecure": True})
     assert ZmqSink.plan(options, {"detections": DETECTIONS}, plan_context(Path())) == {}
 
 

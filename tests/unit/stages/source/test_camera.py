@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from edgert.errors import ResourceError, SourceError, UserError
+from edgert.pipeline.adapter import read_as
 from edgert.stages.harness import StageRun, opened
 from edgert.stages.live import CONNECTING, OFFLINE, ONLINE, STALLED, Feed
 from edgert.stages.source.address import address_of, with_credentials
@@ -314,18 +315,18 @@ def test_hanging_up_takes_no_time_however_silent_a_camera_is(tmp_path: Path) -> 
 )
 def test_options_that_do_not_suit_the_uri_are_refused(settings: dict[str, Any], fault: str) -> None:
     with pytest.raises(ValueError, match="validation error") as caught:
-        VideoSource.options.model_validate(settings)
+        read_as(VideoSource.options, settings)
     assert fault in str(caught.value)
 
 
 @pytest.mark.parametrize("uri", ["rtsp://h/1", "https://h/a", "/dev/video3", "/dev/v4l/by-id/x"])
 def test_a_camera_need_not_be_there_to_be_planned(tmp_path: Path, uri: str) -> None:
-    options = VideoSource.options.model_validate({"uri": uri})
+    options = read_as(VideoSource.options, {"uri": uri})
     port = VideoSource.plan(options, {}, plan_context(tmp_path))["image"]
     assert port.tensors["y"].shape == (1080, 1920)
 
 
 def test_a_device_that_no_format_is_given_for_is_refused(tmp_path: Path) -> None:
-    options = VideoSource.options.model_validate({"uri": "/dev/null"})
+    options = read_as(VideoSource.options, {"uri": "/dev/null"})
     with pytest.raises(UserError, match="is a device"):
         VideoSource.plan(options, {}, plan_context(tmp_path))

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from edgert.errors import FrameLostError, MediaError
+from edgert.pipeline.adapter import read_as
 from edgert.stages.harness import opened
 from edgert.stages.live import OFFLINE, ONLINE
 from edgert.stages.source import drop_folder
@@ -149,14 +150,14 @@ def test_a_watched_folder_is_a_source_of_images(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["nothing", "file"])
 def test_only_a_directory_can_be_watched(tmp_path: Path, name: str) -> None:
     (tmp_path / "file").touch()
-    options = ImagesSource.options.model_validate({"uri": name, "watch": True})
+    options = read_as(ImagesSource.options, {"uri": name, "watch": True})
     with pytest.raises(MediaError, match=r"no such directory|is not a directory"):
         ImagesSource.plan(options, {}, plan_context(tmp_path))
 
 
 def test_a_watched_directory_cannot_be_looped() -> None:
     with pytest.raises(ValueError, match="no end to loop at"):
-        ImagesSource.options.model_validate({"uri": "a", "watch": True, "loop": 2})
+        read_as(ImagesSource.options, {"uri": "a", "watch": True, "loop": 2})
 
 
 def test_without_watches_left_images_are_looked_for(tmp_path: Path) -> None:

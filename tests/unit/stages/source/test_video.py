@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from edgert.errors import FrameLostError, MediaError
+from edgert.pipeline.adapter import read_as
 from edgert.stages.harness import StageRun, opened
 from edgert.stages.source.container import missing_bytes
 from edgert.stages.source.video import VideoSource
@@ -430,7 +431,7 @@ def test_what_is_not_a_video_is_refused_with_a_mend(
 
 def test_the_port_tells_what_the_file_is(tmp_path: Path) -> None:
     path = make_video(tmp_path / "a.mp4", (64, 48), codec="mpeg4", rotation=90.0)
-    options = VideoSource.options.model_validate({"uri": "a.mp4"})
+    options = read_as(VideoSource.options, {"uri": "a.mp4"})
     port = VideoSource.plan(options, {}, plan_context(tmp_path))["image"]
     assert port.attributes == {
         "path": str(path),
