@@ -63,12 +63,15 @@ def test_a_misspelt_option_of_the_first_device_ends_the_run_before_it_begins(
 ) -> None:
     devices, options = ["openvino:CPU", "emulated:GPU"], {"openvino:CPU": {"NUM_STREAM": 1}}
     stages = inferring(tmp_path, COUNT, device=devices, options=options)
-    code, out, err, summary = run(write_pipeline(tmp_path, stages))
-    assert (code, out, summary["frames"]["read"]) == (2, "", 0)
-    assert err.splitlines() == [
-        "stage 'detector', device 'openvino:CPU', options: there is no option 'NUM_STREAM'. "
+    file = write_pipeline(tmp_path, stages)
+    code, out, err, summary = run(file)
+    assert (code, out, summary) == (2, "", {})
+    (line,) = err.splitlines()
+    assert line.startswith(f"{file}:")
+    assert line.endswith(
+        ": stage 'detector', device 'openvino:CPU', options: there is no option 'NUM_STREAM'. "
         "Did you mean 'NUM_STREAMS'?"
-    ]
+    )
 
 
 def test_where_no_other_device_may_do_it_a_crash_is_a_refusal(tmp_path: Path) -> None:
