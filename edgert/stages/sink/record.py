@@ -1,11 +1,13 @@
 """The worker's half of ``sink.video``: a copy of each frame, drawn on and encoded.
 
 An mp4 is written in fragments and made an ordinary one when it is closed (``hybrid_fragmented``),
-so that even a kill leaves a file that plays up to its last fragment; mkv is so by nature.
+so that even a kill leaves a file that plays up to its last fragment; mkv is so by nature. On a disk
+that is full the fragment that did not fit is taken off again.
 """
 
 from __future__ import annotations
 
+import contextlib
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -27,6 +29,7 @@ from edgert.stages.sink.draw_class import ClassPainter
 from edgert.stages.sink.draw_mask import MaskPainter
 from edgert.stages.sink.draw_pose import PosePainter
 from edgert.stages.sink.draw_text import TextPainter
+from edgert.stages.sink.fragments import cut_back
 from edgert.stages.sink.target import MEND
 from edgert.tensor import IDENTITY, FrameHeader
 from edgert.transport.address import Array
@@ -111,6 +114,7 @@ class Recorder:
             self._container.mux(self._stream.encode(None))
             self._container.close()
         except FFmpegError as error:
+            self._cut_back()
             raise self._failed(error) from error
         if self.scaled:
             log.warning("%s: scaled: %s of another size", place, counted(self.scaled, "frame"))
@@ -118,6 +122,14 @@ class Recorder:
             log.warning(
                 "%s: %s came too soon after another", place, counted(self.restamped, "frame")
             )
+
+    def _cut_back(self) -> None:
+        """Leave what plays to its end of a file that could not be written to its end."""
+        with contextlib.suppress(OSError):  # FFmpegError is one; what is wrong is told already
+            self._container.close()
+        if self._path.suffix.lower() == ".mp4":
+            with contextlib.suppress(OSError):
+                cut_back(self._path)
 
     def _make(self) -> av.container.OutputContainer:
         place = f"{self._context.place}, file '{self._path}'"

@@ -7,9 +7,11 @@ import logging
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from edgert.errors import FrameLostError, StageError, UserError
@@ -134,6 +136,29 @@ def test_a_recording_ends_below_the_floor_and_another_begins(
     files = {file.name: len(frames_of(file)) for file in small_disk.iterdir()}
     assert set(files) == {first, second}
     assert sum(files.values()) + unwritten == next(numbers)
+
+
+@pytest.mark.parametrize("settings", [{}, {"min_free_mb": 0.000001}])
+def test_a_recording_on_a_disk_without_a_byte_plays_to_its_end(
+    small_disk: Path, settings: dict[str, Any]
+) -> None:
+    """The fragment that did not fit is not there: decoding half a one is an error."""
+    size = (320, 240)
+    noise = {**grey(*size), "y": np.random.default_rng(0).integers(0, 255, size[::-1], np.uint8)}
+    told: Any = pytest.raises(StageError, match="No space left") if not settings else nullcontext()
+    fed = 0
+    with (
+        told,
+        recording(small_disk / "out.mp4", size=size, fps=2, codec="mpeg4", **settings) as run,
+    ):
+        while fed < 1000:
+            try:
+                run.feed({"image": noise, "detections": found()}, header(fed, size))
+            except FrameLostError:
+                break
+            fed += 1
+    assert 0 < (small_disk / "out.mp4").stat().st_size < 4 * 1024 * 1024
+    assert 0 < len(frames_of(small_disk / "out.mp4")) <= fed < 1000
 
 
 def test_parts_are_bounded_and_whole(tmp_path: Path) -> None:
