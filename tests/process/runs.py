@@ -96,12 +96,18 @@ def wait_for(
 
 
 def descendants(pid: int) -> dict[int, str]:
-    """Return pid and name of every process below one."""
+    """Return pid and name of every process below one.
+
+    Left out is what another test's pool of processes leaves until this process ends.
+    """
     parents: dict[int, tuple[int, str]] = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             text = (folder / "stat").read_text()
+            is_anothers = b"multiprocessing.resource_tracker" in (folder / "cmdline").read_bytes()
         except OSError:
+            continue
+        if is_anothers:
             continue
         name, _, rest = text.partition("(")[2].rpartition(")")
         state, parent = rest.split()[:2]
