@@ -70,6 +70,7 @@ def check(document: Document, kinds: Kinds) -> Checked:
     faults += check_standard_output(document, options)
     every = in_order([*document.faults, *_news(document.faults, faults)])
     warnings = (
+        *document.warnings,
         *warn_in_flight(document, options, contracts),
         *warn_batches(document, options, contracts),
         *warn_shared_cores(document, options),

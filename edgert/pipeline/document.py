@@ -21,6 +21,7 @@ class Document:
         faults: What was wrong so far; empty in a document that ``load`` returned.
         is_whole: Every stage has the inputs that the file gives it, so that faults of the graph
             as a whole can be told.
+        warnings: What was noticed so far that is no fault.
     """
 
     path: Path
@@ -28,6 +29,7 @@ class Document:
     marks: Marks
     faults: tuple[Fault, ...] = ()
     is_whole: bool = True
+    warnings: tuple[Fault, ...] = ()
 
     @property
     def folder(self) -> Path:

@@ -14,7 +14,7 @@ from edgert.pipeline.document import Document
 from edgert.pipeline.marks import Loc, Marks
 from edgert.pipeline.settings import apply_settings
 from edgert.pipeline.spec import STAGE_NAME, PipelineSpec, StageSpec
-from edgert.pipeline.substitute import substitute
+from edgert.pipeline.substitute import substitute, unused_options
 from edgert.pipeline.validate import Flaw, Subject, validate
 from edgert.pipeline.yamlfile import read_yaml
 
@@ -54,6 +54,7 @@ def read(path: Path, variables: Mapping[str, str], settings: Sequence[str] = ())
     found = read_yaml(path, "pipeline")
     value, marks = found.value, found.marks
     faults = [*found.faults, *apply_settings(value, marks, settings)]
+    warnings = unused_options(value, variables, str(path))
     value, unresolved = substitute(value, marks, {**os.environ, **variables})
     faults += unresolved
     spec, flaws, is_whole = _spec(Subject(value, (), marks))
@@ -62,7 +63,7 @@ def read(path: Path, variables: Mapping[str, str], settings: Sequence[str] = ())
     faults += [fault for fault in told if (fault.line, fault.column) not in faulty]
     if spec is None:
         raise PipelineError(faults)
-    return Document(path, spec, marks, tuple(faults), is_whole)
+    return Document(path, spec, marks, tuple(faults), is_whole, tuple(warnings))
 
 
 def _spec(subject: Subject) -> tuple[PipelineSpec | None, list[Flaw], bool]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,35 @@ def _from_here(value: str) -> str:
     if value in {"", "-"} or _SCHEME.match(value):
         return value
     return str(Path.cwd() / value)
+
+
+def unused_options(value: Any, variables: Mapping[str, str], file: str) -> list[Fault]:
+    """Return a warning for each option that sets a variable which nothing in a file reads.
+
+    Args:
+        value: Plain value of a whole file, before any substitution.
+        variables: What the command line set.
+        file: The file.
+    """
+    used = set(_names(value))
+    return [
+        Fault(
+            f"{option} ({name})",
+            "nothing in the file reads it, so it changes nothing",
+            f"Write ${{{name}, default}} where it is meant, or use --set",
+            file,
+        )
+        for name, option in _OPTION.items()
+        if name in variables and name not in used
+    ]
+
+
+def _names(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield from (use["name"] for use in _USE.finditer(value))
+    elif isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _names(item)
 
 
 def substitute(value: Any, marks: Marks, variables: Mapping[str, str]) -> tuple[Any, list[Fault]]:

@@ -128,12 +128,20 @@ def summarise(
         },
         devices=devices,
         sources=live_sources(ledger, plan.streams),
-        memory={"pss_mb": round(sum(pss.values()), 1), "pss_mb_by_process": pss}
-        | {"shared_mb": round(plan.shared_bytes / 1e6, 1)},
+        memory=_memory(plan, pss),
         bottleneck=_bottleneck(plan, ledger, stages, duration_s),
         error=error,
         throttled=throttled,
     )
+
+
+def _memory(plan: Plan, pss: dict[str, float]) -> dict[str, Any]:
+    """Return what memory took; a run that ended before it was measured has no sum, not 0."""
+    return {
+        "pss_mb": round(sum(pss.values()), 1) if pss else None,
+        "pss_mb_by_process": pss,
+        "shared_mb": round(plan.shared_bytes / 1e6, 1),
+    }
 
 
 def rate(plan: Plan, ledger: Ledger) -> float:

@@ -68,6 +68,13 @@ def run(folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
+def test_its_module_alone_is_packaged() -> None:
+    """Beside `try_it.py`, setuptools guesses nothing and refuses to build."""
+    project = tomllib.loads(blocks()["pyproject.toml"])
+    (entry,) = project["project"]["entry-points"]["edgert.backends"].values()
+    assert project["tool"]["setuptools"]["py-modules"] == [entry.partition(":")[0]]
+
+
 def test_the_script_prints_what_the_page_says(installed: Path) -> None:
     assert run(installed, "try_it.py", "m.onnx") == printed()
 

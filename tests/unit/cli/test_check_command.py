@@ -52,6 +52,17 @@ def test_a_good_file_is_ok(good: str) -> None:
     assert result.stdout == "good.yaml: ok, 5 stages\n"
 
 
+def test_an_option_that_the_file_does_not_read_is_told(good: str) -> None:
+    """`--output` of a file whose path is written out would put the results elsewhere, unsaid."""
+    Path(good).write_text(GOOD.replace("${EDGERT_OUTPUT, -}", "out.jsonl"))
+    result = check(good, "--input", "a.mkv", "--output", "mine.jsonl")
+    assert result.exit_code == 0
+    assert result.stderr == (
+        "warning: good.yaml: --output (EDGERT_OUTPUT): nothing in the file reads it, so it changes "
+        "nothing. Write ${EDGERT_OUTPUT, default} where it is meant, or use --set.\n"
+    )
+
+
 def test_every_fault_of_every_file_is_one_line(good: str) -> None:
     result = check(good, "bad.yaml", "none.yaml", "--input", "a.mkv", "--set", "camera.cores=x")
     lines = result.stderr.splitlines()

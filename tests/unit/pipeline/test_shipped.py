@@ -17,12 +17,15 @@ from edgert.stages.registry import Registry
 
 ROOT = Path(__file__).parents[3]
 SHIPPED = sorted((ROOT / "pipelines").glob("*.yaml"))
-VARIABLES = {"EDGERT_INPUT": "given", "EDGERT_OUTPUT": "given"}
+READS_NO_INPUT = {"cameras"}
 
 
 @pytest.mark.parametrize("file", SHIPPED, ids=lambda file: file.stem)
 def test_a_shipped_pipeline_has_no_fault_and_names_its_schema(file: Path) -> None:
-    checked = check(load(file, VARIABLES), Registry({}))
+    variables = {"EDGERT_INPUT": "given", "EDGERT_OUTPUT": "given"}
+    if file.stem in READS_NO_INPUT:
+        del variables["EDGERT_INPUT"]
+    checked = check(load(file, variables), Registry({}))
     assert (checked.faults, checked.warnings) == ((), ())
     text = file.read_text(encoding="utf-8")
     assert text.startswith("# yaml-language-server: $schema=../docs/pipeline.schema.json\n")
