@@ -17,12 +17,16 @@ from typing import BinaryIO
 _HEAD = struct.Struct(">I4s")
 
 
-def cut_back(path: Path) -> None:
-    """Take off what follows the last whole fragment; if not even the first is whole, nothing."""
+def cut_back(path: Path) -> int:
+    """Take off what follows the last whole fragment; return how many are whole.
+
+    If not even the first one is, everything stays: there is something to see in it.
+    """
     with path.open("r+b") as file:
         ends = [end for name, end in _whole_boxes(file) if name == b"mdat"]
         if ends:
             file.truncate(ends[-1])
+    return len(ends)
 
 
 def _whole_boxes(file: BinaryIO) -> Iterator[tuple[bytes, int]]:

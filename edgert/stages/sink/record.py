@@ -8,6 +8,7 @@ that is full the fragment that did not fit is taken off again.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -16,6 +17,7 @@ import av
 import cv2
 import numpy as np
 from av.error import FFmpegError
+from av.packet import Packet
 from av.video.frame import VideoFrame
 from av.video.reformatter import ColorRange, Colorspace
 from av.video.stream import VideoStream
@@ -78,6 +80,8 @@ class Recorder:
         self._last = -1
         self._times = ContinuousTimes()
         self._bgr: VideoFrame | None = None
+        self._taken = self._muxed = 0
+        self._begins: list[int] = []  # first frame of each fragment
         self.scaled = 0
         self.restamped = 0
         cv2.setNumThreads(context.threads)
@@ -111,7 +115,7 @@ class Recorder:
             log.warning("%s: no frame came: '%s' is not there", place, self._path)
             return
         try:
-            self._container.mux(self._stream.encode(None))
+            self._mux(self._stream.encode(None))
             self._container.close()
         except FFmpegError as error:
             self._cut_back()
@@ -127,9 +131,15 @@ class Recorder:
         """Leave what plays to its end of a file that could not be written to its end."""
         with contextlib.suppress(OSError):  # FFmpegError is one; what is wrong is told already
             self._container.close()
-        if self._path.suffix.lower() == ".mp4":
-            with contextlib.suppress(OSError):
-                cut_back(self._path)
+        if self._path.suffix.lower() != ".mp4":
+            return
+        there = self._muxed
+        with contextlib.suppress(OSError):
+            there = min([there, *self._begins[cut_back(self._path) :]])
+        said, missing = "%s: up to %s at the end of '%s' did not fit", self._taken - there
+        if missing:
+            frames = counted(missing, "frame")
+            self._context.log.error(said, self._context.place, frames, self._path)
 
     def _make(self) -> av.container.OutputContainer:
         place = f"{self._context.place}, file '{self._path}'"
@@ -183,9 +193,16 @@ class Recorder:
 
     def _encode(self, stream: VideoStream, frame: VideoFrame) -> None:
         try:
-            self._container.mux(stream.encode(frame))
+            self._mux(stream.encode(frame))
         except FFmpegError as error:
             raise self._failed(error) from error
+        self._taken += 1
+
+    def _mux(self, packets: Sequence[Packet[VideoStream]]) -> None:
+        keys = (number for number, packet in enumerate(packets, self._muxed) if packet.is_keyframe)
+        self._begins.extend(keys)
+        self._container.mux(packets)
+        self._muxed += len(packets)
 
     def _failed(self, error: FFmpegError) -> StageError:
         place = f"{self._context.place}, file '{self._path}'"
