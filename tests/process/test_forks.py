@@ -35,7 +35,8 @@ def ends_well(folder: Path, *parts: str) -> None:
     file = write_pipeline(folder, finding(50))
     script = "".join(map(textwrap.dedent, parts))
     done = subprocess.run(
-        [sys.executable, "-c", script, str(file)],
+        # Python warns of ZeroMQ's thread, which the child does not need.
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", script, str(file)],
         capture_output=True,
         text=True,
         check=False,
