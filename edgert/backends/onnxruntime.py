@@ -13,6 +13,7 @@ from edgert.backends.base import CompileRequest, DeviceReport, Session, Signatur
 from edgert.backends.binding import refuse_open_inputs
 from edgert.backends.byte_input import with_bytes
 from edgert.backends.byte_session import ByteFedSession
+from edgert.backends.mends import CONVERT_TENSOR, FETCH_AGAIN
 from edgert.backends.onnxruntime_graph import read_graph
 from edgert.backends.onnxruntime_kept import Open, Opened, open_or_keep
 from edgert.backends.onnxruntime_options import OnnxRuntimeOptions, read
@@ -181,7 +182,7 @@ def _open(  # noqa: PLR0913  what a session of ONNX Runtime's own is made of
         return provider.session(source, config, options)
     except _MODEL_ERRORS as error:
         fault = f"ONNX Runtime cannot read it: {reason(error)}"
-        raise ModelError(model, fault, "Fetch or convert it again") from error
+        raise ModelError(model, fault, FETCH_AGAIN) from error
     except RAISED as error:
         raise DeviceError(place, f"it refuses the model: {reason(error)}") from error
 
@@ -197,7 +198,7 @@ def _spec_of(value: Any, path: str) -> TensorSpec:
     dtype = _ELEMENTS.get(value.type)
     if dtype is None:
         place = f"model {Path(path).name!r}, {value.name!r}"
-        raise ModelError(place, f"it has elements of type {value.type}")
+        raise ModelError(place, f"it has elements of type {value.type}", CONVERT_TENSOR)
     sizes = (size if isinstance(size, int) and size >= 0 else None for size in value.shape)
     return TensorSpec(dtype, tuple(sizes))
 

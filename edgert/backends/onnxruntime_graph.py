@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from edgert.backends.base import ByteInput
 from edgert.backends.byte_input import factor_and_offset, require_convertible
+from edgert.backends.mends import FETCH_AGAIN, LOOK_AT_INPUTS
 from edgert.errors import ModelError
 from edgert.tensor import DTYPES, TensorSpec
 
@@ -62,7 +63,7 @@ def _load(path: str, place: str) -> Any:
     try:
         return onnx.load(path, load_external_data=False)
     except DecodeError as error:
-        raise ModelError(place, f"it is not an ONNX model: {error}") from error
+        raise ModelError(place, f"it is not an ONNX model: {error}", FETCH_AGAIN) from error
 
 
 def _fix_weights(graph: Any) -> None:
@@ -86,9 +87,8 @@ def _reshape(model: Any, shapes: Mapping[str, list[int]], place: str) -> None:
             known = ", ".join(inputs)
             raise ModelError(f"{place}, shape", f"it has no input {name!r}", f"It has: {known}")
         if len(dimensions) != len(shape):
-            raise ModelError(
-                f"{place}, shape", f"input {name!r} has {len(dimensions)} dimensions, not {shape}"
-            )
+            fault = f"input {name!r} has {len(dimensions)} dimensions, not {shape}"
+            raise ModelError(f"{place}, shape", fault, LOOK_AT_INPUTS)
         for dimension, size in zip(dimensions, shape, strict=True):
             dimension.dim_value = size
     for output in model.graph.output:

@@ -14,6 +14,7 @@ import numpy as np
 from edgert.backends.base import CompileRequest, DeviceFacts, DeviceReport, Signature
 from edgert.backends.binding import refuse_open_inputs
 from edgert.backends.byte_input import with_bytes
+from edgert.backends.mends import CONVERT_TENSOR, FETCH_AGAIN, LOOK_AT_INPUTS
 from edgert.backends.opcount import OperatorCount, count_operators
 from edgert.backends.openvino_bytes import take_bytes
 from edgert.backends.openvino_devices import (
@@ -126,7 +127,7 @@ class OpenVinoBackend:
         except READ_ERRORS as error:
             raise unread(place, error) from error
         if not model.outputs:
-            raise ModelError(place, "OpenVINO finds no model in it")
+            raise ModelError(place, "OpenVINO finds no model in it", FETCH_AGAIN)
         _fix_shapes(model, shapes, place)
         return model
 
@@ -225,7 +226,7 @@ def _spec_of(port: Any, place: str, path: str) -> TensorSpec:
     shape = port.partial_shape
     place = f"model {Path(path).name!r}, {place}"
     if dtype not in DTYPES:
-        raise ModelError(place, f"it has elements of type {dtype}")
+        raise ModelError(place, f"it has elements of type {dtype}", CONVERT_TENSOR)
     if shape.rank.is_dynamic:
         raise ModelError(place, "it leaves the number of its dimensions open")
     sizes = [size.get_length() if size.is_static else None for size in shape]
@@ -248,6 +249,5 @@ def _fix_shapes(model: Any, shapes: Mapping[str, list[int]], place: str) -> None
     try:
         model.reshape(wanted)
     except RuntimeError as error:
-        raise ModelError(
-            f"{place}, shape", f"the shape does not fit the model: {reason(error)}"
-        ) from error
+        fault = f"the shape does not fit the model: {reason(error)}"
+        raise ModelError(f"{place}, shape", fault, LOOK_AT_INPUTS) from error

@@ -6,6 +6,7 @@ import re
 import sys
 from typing import Any
 
+from edgert.backends.mends import FETCH_AGAIN
 from edgert.errors import ModelError
 
 _NOT_WANTED = ("openvino_telemetry", "openvino.tools.ovc")
@@ -59,7 +60,7 @@ def unread(place: str, error: Exception) -> ModelError:
     said = reason(error)
     lacking = _LACKS.search(said)
     if lacking is None:
-        return ModelError(place, f"OpenVINO cannot read it: {said}", "Fetch or convert it again")
+        return ModelError(place, f"OpenVINO cannot read it: {said}", FETCH_AGAIN)
     operators = lacking[1].removesuffix(" node")
     return ModelError(
         place,

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from edgert.backends.base import Signature
+from edgert.backends.mends import CONVERT_TENSOR, FETCH_AGAIN, LOOK_AT_INPUTS
 from edgert.backends.tflite_runtime import ERRORS, lite, reason
 from edgert.errors import ModelError
 from edgert.tensor import DTYPES, Quantisation, TensorSpec
@@ -44,7 +45,8 @@ def open_model(path: str, threads: int, *, xnnpack: bool, delegates: Sequence[An
     except ERRORS as error:
         if delegates:
             raise
-        raise ModelError(place, f"TFLite cannot read it: {reason(error)}") from error
+        fault = f"TFLite cannot read it: {reason(error)}"
+        raise ModelError(place, fault, FETCH_AGAIN) from error
 
 
 def fix_shapes(interpreter: Any, shapes: Mapping[str, list[int]], path: str) -> None:
@@ -61,7 +63,8 @@ def fix_shapes(interpreter: Any, shapes: Mapping[str, list[int]], path: str) -> 
             raise ModelError(place, f"it has no input {name!r}", f"Its inputs: {', '.join(inputs)}")
         rank = len(inputs[name]["shape"])
         if len(shape) != rank:
-            raise ModelError(place, f"input {name!r} has {rank} dimensions, not {shape}")
+            fault = f"input {name!r} has {rank} dimensions, not {shape}"
+            raise ModelError(place, fault, LOOK_AT_INPUTS)
         interpreter.resize_tensor_input(inputs[name]["index"], shape)
 
 
@@ -80,10 +83,9 @@ def allocate(interpreter: Any, shapes: Mapping[str, list[int]], path: str) -> bo
     except ERRORS as error:
         if not shapes:
             return False
-        raise ModelError(
-            f"model {Path(path).name!r}, shape",
-            f"the shape does not fit the model: {reason(error)}",
-        ) from error
+        place = f"model {Path(path).name!r}, shape"
+        fault = f"the shape does not fit the model: {reason(error)}"
+        raise ModelError(place, fault, LOOK_AT_INPUTS) from error
     return True
 
 
@@ -181,7 +183,7 @@ def _dtype(name: str, detail: Mapping[str, Any], path: str) -> str:
     if theirs not in _OURS:
         said = "string" if theirs.startswith(_STRINGS) else theirs
         place = f"model {Path(path).name!r}, {name!r}"
-        raise ModelError(place, f"it has elements of type {said}")
+        raise ModelError(place, f"it has elements of type {said}", CONVERT_TENSOR)
     return _OURS[theirs]
 
 
@@ -190,5 +192,6 @@ def _details(read: Any, path: str) -> Sequence[Mapping[str, Any]]:
         found: Sequence[Mapping[str, Any]] = read()
     except ERRORS as error:
         place = f"model {Path(path).name!r}"
-        raise ModelError(place, f"TFLite cannot describe it: {reason(error)}") from error
+        fault = f"TFLite cannot describe it: {reason(error)}"
+        raise ModelError(place, fault, FETCH_AGAIN) from error
     return found

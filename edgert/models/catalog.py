@@ -187,7 +187,7 @@ class Catalog(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         bare = name.removeprefix(SAMPLE_PREFIX)
         if bare not in self.samples:
             place = f"'{SAMPLE_PREFIX}{bare}'"
-            raise MediaError(place, *_unknown(bare, list(self.samples), "sample"))
+            raise MediaError(place, *_unknown(bare, list(self.samples), "sample", SAMPLE_PREFIX))
         return self.samples[bare]
 
     def model_of(self, sha256: str) -> ModelEntry | None:
@@ -195,9 +195,9 @@ class Catalog(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return next((one for one in self.models.values() if one.sha256 == sha256), None)
 
 
-def _unknown(name: str, known: list[str], what: str) -> tuple[str, str]:
+def _unknown(name: str, known: list[str], what: str, prefix: str = "") -> tuple[str, str]:
     near = get_close_matches(name, known, n=1)
-    guess = f"Did you mean '{near[0]}'? " if near else ""
+    guess = f"Did you mean '{prefix}{near[0]}'? " if near else ""
     return (
         f"is neither a {what} of the catalog nor a file",
         f"{guess}`edgert models list` names all of them",

@@ -250,8 +250,9 @@ def test_shapes_that_do_not_fit_are_refused(
     name: str, shapes: dict[str, list[int]], tmp_path: Path
 ) -> None:
     model = models.of(name).convolution(models.file(name, tmp_path), ["n", 3, "h", "w"])
-    with pytest.raises(ModelError):
+    with pytest.raises(ModelError) as refused:
         backend(name).signature(str(model), shapes)
+    assert refused.value.faults[0].mend
 
 
 @every_real
@@ -310,16 +311,18 @@ def test_a_failure_in_flight_is_told_before_close_returns(name: str, tmp_path: P
 def test_a_file_that_is_no_model_is_refused(name: str, content: bytes, tmp_path: Path) -> None:
     broken = models.file(name, tmp_path, "broken")
     broken.write_bytes(content)
-    with pytest.raises(ModelError, match=r"broken\."):
+    with pytest.raises(ModelError, match=r"broken\.") as refused:
         backend(name).signature(str(broken), {})
+    assert refused.value.faults[0].mend
 
 
 @every
 def test_a_truncated_model_is_refused(name: str, tmp_path: Path) -> None:
     model = models.of(name).convolution(models.file(name, tmp_path), [1, 3, 8, 8])
     model.write_bytes(model.read_bytes()[:300])
-    with pytest.raises(ModelError, match=r"m\."):
+    with pytest.raises(ModelError, match=r"m\.") as refused:
         backend(name).signature(str(model), {})
+    assert refused.value.faults[0].mend
 
 
 @every

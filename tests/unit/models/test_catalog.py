@@ -106,7 +106,7 @@ def test_a_near_miss_is_named() -> None:
 
 
 def test_an_unknown_sample_is_a_media_error() -> None:
-    with pytest.raises(MediaError, match="Did you mean 'bikes'"):
+    with pytest.raises(MediaError, match="Did you mean 'sample:bikes'"):
         CATALOG.sample("sample:bike")
 
 
