@@ -38,7 +38,7 @@ PIXEL_FORMATS: dict[str, tuple[str, ...]] = {
     "rgb24": ("rgb",),
 }
 # Kinds of ports that tell of things, and the tensors with a row for each of them, where a port has
-# them. Who writes them is asked whether they are of one length (``runtime/nodes/refusals.py``).
+# them. Who writes them is asked whether they are of one length (``stages/refusals.py``).
 ROWS: dict[str, tuple[str, ...]] = {
     "detections": ("boxes", "scores", "classes", "landmarks", "corners"),
     "poses": ("keypoints", "scores"),

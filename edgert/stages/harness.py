@@ -18,9 +18,10 @@ from edgert.stages.base import (
     Stage,
     StageContext,
 )
-from edgert.tensor import ROWS, FrameHeader, PortSpec
+from edgert.stages.refusals import PATIENCE_S, Written, kept_input, refuse_kept_views
+from edgert.tensor import FrameHeader, PortSpec
 from edgert.transport.address import Array, address_of_map
-from edgert.transport.holders import PATIENCE_S, held_for_good, holders
+from edgert.transport.holders import holders
 from edgert.transport.slot import Loan, Sample, SlotLayout
 
 
@@ -55,6 +56,7 @@ class StageRun:
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
         context = stage.context
+        self._written = Written(context, "Write a tensor in each frame, of 0 things too")
         self.inputs = {name: PrivateSlot(port) for name, port in context.inputs.items()}
         self.outputs = {name: PrivateSlot(port) for name, port in context.outputs.items()}
 
@@ -66,6 +68,7 @@ class StageRun:
         """Run one frame through a stage: input port -> tensors in, output port -> sample out.
 
         Raises:
+            StageError: It kept what ends with the frame, or wrote an output badly, as in a run.
             Exception: Whatever the stage raised.
         """
         header = header or FrameHeader()
@@ -76,24 +79,12 @@ class StageRun:
         held = holders(samples)
         self._run(samples, loans)
         held_after = holders(samples)
-        slots: list[Sample | Loan] = [*samples.values(), *loans.values()]
-        kept = held_for_good(
-            lambda: [name for slot in slots for name in slot.views_kept()],
-            PATIENCE_S if isinstance(self.stage, AsyncStage) else 0,
-        )
-        if kept:
-            raise AssertionError(f"views of {kept} were kept after their frame ended")
+        context = self.stage.context
+        patience_s = PATIENCE_S if isinstance(self.stage, AsyncStage) else 0.0
+        refuse_kept_views(context.place, samples, loans, patience_s)
         if held_after != held:
-            raise AssertionError("the frame of an input was kept after it ended")
-        uneven = {
-            port: loan.uneven(ROWS.get(self.stage.context.outputs[port].kind, ()))
-            for port, loan in loans.items()
-        }
-        if any(uneven.values()):
-            raise AssertionError(f"what was written differs in length: {uneven}")
-        blank = [name for name, loan in loans.items() if loan.is_blank]
-        if blank:
-            raise AssertionError(f"nothing was written to {blank}")
+            raise kept_input(context.place)
+        self._written.require(loans, header.sequence)
         return {name: slot.received() for name, slot in self.outputs.items()}
 
     def grab(self) -> dict[str, Sample] | None:

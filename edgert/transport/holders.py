@@ -11,8 +11,6 @@ import numpy as np
 
 from edgert.transport.address import Array
 
-PATIENCE_S = 1.0
-"""How long a thread that has said ``done`` may take to return: it may have to wait for a core."""
 _MOMENT_S = 0.001
 
 

@@ -69,8 +69,8 @@ class Held:
         self.reader = reader
         self.slot = slot
 
-    def views_left(self) -> list[str]:
-        """Name the tensors of the slot's last frame that are still held."""
+    def views_kept(self) -> list[str]:
+        """Name the tensors of the slot's last frame of which somebody still holds a view."""
         return self.reader.views_left(self.slot)
 
 

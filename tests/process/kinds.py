@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, ClassVar
 
@@ -317,6 +317,15 @@ class CarelessOptions(StageOptions):
     does: str = option(description="What it should not do.")
 
 
+KEPT: Mapping[str, Callable[[Inputs, Outputs], object]] = {
+    "keep the frame": lambda inputs, _: inputs["n"],
+    "keep the frames": lambda inputs, _: inputs,
+    "keep the output": lambda _, outputs: outputs["n"].tensor("n"),
+    "keep the loan": lambda _, outputs: outputs["n"],
+    "keep the loans": lambda _, outputs: outputs,
+}
+
+
 class Careless(Stage):
     """Passes numbers on, and does what a stage should not do."""
 
@@ -357,12 +366,8 @@ class Careless(Stage):
         if does == "print":
             print("a word")  # noqa: T201  the fault it stands for
             os.write(1, b"a word of a library\n")
-        if does == "keep the frame":
-            self.kept: Any = inputs["n"]
-        elif does == "keep the frames":
-            self.kept = inputs
-        elif does == "keep the output":
-            self.kept = outputs["n"].tensor("n")
+        if does in KEPT:
+            self.kept = KEPT[does](inputs, outputs)
         elif does == "write nothing":
             return
         elif does == "catch":

@@ -176,6 +176,14 @@ def test_a_kept_view(tmp_path: Path) -> None:
             "it kept a view of output 'n' (n) after its frame ended. "
             "Ask for it in each frame: outputs['n'].tensor(...).",
         ),
+        *(
+            (
+                does,
+                "it kept a frame that it got in `outputs` after its frame ended. "
+                "Take it from `outputs` in each frame.",
+            )
+            for does in ("keep the loan", "keep the loans")
+        ),
         (
             "write nothing",
             "it wrote nothing to output 'n' for frame 0. "

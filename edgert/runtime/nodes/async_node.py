@@ -11,8 +11,8 @@ from edgert.errors import FrameFiltered, FrameLostError
 from edgert.runtime.nodes.lending import Lending
 from edgert.runtime.nodes.node import WAIT_IN, ReadingNode
 from edgert.runtime.nodes.outputs import Outputs
-from edgert.runtime.nodes.refusals import refuse_views_left
 from edgert.stages.base import AsyncStage
+from edgert.stages.refusals import PATIENCE_S, refuse_kept_views
 from edgert.transport.join import Arrival, Join
 from edgert.transport.ledger import StageBlock
 from edgert.transport.permits import Permits
@@ -181,7 +181,8 @@ class AsyncNode(ReadingNode):
     def _admit(self, arrival: Arrival) -> Ticket:
         """Give a frame its loans and its turn."""
         loans = self._outputs.give_up_loans()
-        refuse_views_left(self.stage.context.place, arrival, loans)
+        # Of the frames that had this memory before.
+        refuse_kept_views(self.stage.context.place, arrival.held, loans, PATIENCE_S)
         samples = self._samples(arrival)
         first = samples[self._order[0]]
         for loan in loans.values():

@@ -12,9 +12,9 @@ from typing import ClassVar
 
 from edgert.errors import DeviceLostError, EdgertError, FrameLostError, StageError
 from edgert.runtime.nodes.outputs import Outputs
-from edgert.runtime.nodes.refusals import Written
 from edgert.stages.base import Stage
 from edgert.stages.raised import named, raised
+from edgert.stages.refusals import Written
 from edgert.transport.join import Arrival, Join, Reader
 from edgert.transport.ledger import StageBlock
 from edgert.transport.recovery import Frame, recover

@@ -13,9 +13,9 @@ from edgert.errors import EdgertError, FrameLostError, SourceError, UserError
 from edgert.runtime.nodes.feed_watch import FeedWatch
 from edgert.runtime.nodes.node import WAIT_IN, Node
 from edgert.runtime.nodes.outputs import Outputs
-from edgert.runtime.nodes.refusals import refuse_kept_outputs
 from edgert.stages.base import Source
 from edgert.stages.raised import raised
+from edgert.stages.refusals import refuse_kept_views
 from edgert.tensor import FrameHeader
 from edgert.transport.gate import FlowGate
 from edgert.transport.ledger import StageBlock
@@ -213,7 +213,7 @@ class SourceNode(Node):
             outputs.gap(stream, sequence, LOST)
             raise self._raised(error) from error
         self._written.require(outputs.loans, sequence)
-        refuse_kept_outputs(self.stage.context.place, outputs.loans)
+        refuse_kept_views(self.stage.context.place, {}, outputs.loans)
         start_ns = self._since_ns
         end_ns = time.monotonic_ns()
         outputs.commit(outputs.loans, stream, sequence)

@@ -8,13 +8,8 @@ from collections.abc import Sequence
 
 from edgert.errors import FrameFiltered, FrameLostError
 from edgert.runtime.nodes.node import WAIT_IN, ReadingNode
-from edgert.runtime.nodes.refusals import (
-    COPY,
-    kept,
-    refuse_kept_inputs,
-    refuse_kept_outputs,
-)
 from edgert.stages.base import Inputs
+from edgert.stages.refusals import kept_input, kept_output, refuse_kept_views
 from edgert.transport.holders import holders
 from edgert.transport.join import Arrival
 from edgert.transport.ledger import StageBlock
@@ -54,10 +49,10 @@ class SyncNode(ReadingNode):
         self._words[StageBlock.BUSY] = start_ns
         samples = self._samples(arrival)
         first = samples[self._order[0]]
-        held = holders(samples)
         outputs, place = self._outputs, self.stage.context.place
         for loan in outputs.loans.values():
             loan.inherit(first)
+        held, held_loans = holders(samples), holders(outputs.loans)
         outcome = self._run(arrival, samples)
         end_ns = time.monotonic_ns()
         self._words[StageBlock.BUSY] = 0
@@ -65,13 +60,14 @@ class SyncNode(ReadingNode):
             outputs.put_back(outputs.loans)  # what was written does not belong to the next frame
             outputs.gap(arrival.stream, arrival.sequence, outcome)
         else:
-            refuse_kept_inputs(place, samples)
-            if holders(samples) != held:
+            refuse_kept_views(place, samples, outputs.loans)
+            if holders(samples) != held or holders(outputs.loans) != held_loans:
                 gc.collect()  # what only a cycle holds (a caught exception, say) is not kept
             if holders(samples) != held:
-                raise kept(place, "a frame that it got in `inputs`", COPY)
+                raise kept_input(place)
+            if holders(outputs.loans) != held_loans:
+                raise kept_output(place)
             self._written.require(outputs.loans, arrival.sequence)
-            refuse_kept_outputs(place, outputs.loans)
             if self.is_leaf:
                 self._book_latency(first.header.captured_ns, end_ns)
             outputs.commit(outputs.loans, arrival.stream, arrival.sequence)
