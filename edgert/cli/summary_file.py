@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
 from edgert.errors import ResourceError, UserError
+from edgert.plan.files import file_written, files_read, is_same
 from edgert.plan.structs import Plan
 from edgert.redact import redact_all
 from edgert.runtime.summary import Summary
@@ -22,8 +22,11 @@ def require_own_file(path: Path, pipeline_file: Path, plan: Plan) -> None:
     Raises:
         UserError: The pipeline file, or a file that a stage reads or writes, is at this path.
     """
-    for what, other in [("the pipeline file", pipeline_file), *_files_of(plan)]:
-        if _is_same(path, other):
+    stages = {stage.name: stage.settings for stage in plan.stages()}
+    written = ((f"`path` of stage '{name}'", file_written(each)) for name, each in stages.items())
+    read = files_read(stages, Path(plan.folder))
+    for what, other in [("the pipeline file", pipeline_file), *read, *written]:
+        if other is not None and is_same(path, other):
             raise UserError(f"--summary '{path}'", f"is {what}", MEND)
 
 
@@ -56,19 +59,3 @@ def _replace(path: Path, data: bytes) -> None:
     except OSError:
         beside.unlink(missing_ok=True)
         raise
-
-
-def _files_of(plan: Plan) -> Iterator[tuple[str, Path]]:
-    """Yield what each stage reads (below the file's folder) and writes (below the current one)."""
-    for stage in plan.stages():
-        for key, folder in (("path", Path.cwd()), ("uri", Path(plan.folder))):
-            value = stage.settings.get(key)
-            if isinstance(value, str) and value != "-":
-                yield f"`{key}` of stage '{stage.name}'", folder / Path(value).expanduser()
-
-
-def _is_same(one: Path, other: Path) -> bool:
-    try:
-        return one.samefile(other)
-    except OSError:  # at least one is not there yet
-        return one.resolve() == other.resolve()

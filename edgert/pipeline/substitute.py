@@ -100,6 +100,8 @@ def _walk(
         return [
             _walk(item, (*loc, index), marks, variables, faults) for index, item in enumerate(value)
         ]
+    if isinstance(value, str) and "\0" in value:
+        faults.append(marks.fault(loc, "it has a NUL character in it", "Take it out"))
     if not isinstance(value, str) or "${" not in value:
         return value
     try:

@@ -12,6 +12,7 @@ from edgert.pipeline.document import Document
 from edgert.pipeline.graph import cycles, edges, order, streams
 from edgert.plan.aside import Aside, Way, find_aside
 from edgert.plan.devices import requested, requests_of, turns_of, unknown_devices
+from edgert.plan.files import overwrite_faults
 from edgert.plan.given import faults_of
 from edgert.plan.links import drops, edge_name, links_of
 from edgert.plan.pace import frame_interval_ms
@@ -109,7 +110,8 @@ class _Builder:
                 self._plan_stage(name)
         workers = self._by_worker().values()
         swaps = swap_faults(self._document, self._options, self._classes, workers)
-        return [*self._faults, *swaps]
+        overwrites = overwrite_faults(self._document, self._checked.contracts)
+        return [*self._faults, *swaps, *overwrites]
 
     def _is_faulty(self, name: str) -> bool:
         """Whether ``check`` said something of a stage, or of one that it names (``for:``).

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from edgert.errors import StageError, UserError
@@ -21,7 +20,7 @@ from edgert.stages.base import (
 from edgert.stages.sink.message import RESULT_INPUTS
 from edgert.stages.sink.room import DiskRoom
 from edgert.stages.sink.rotation import MIN_FREE_MB, ROTATE, RotateOptions, Rotation
-from edgert.stages.sink.target import MEND, absolute, check_writable, claim, next_part
+from edgert.stages.sink.target import absolute, check_writable, claim, next_part
 from edgert.tensor import PortSpec
 
 if TYPE_CHECKING:
@@ -84,7 +83,6 @@ class VideoSink(Stage):
                 f"{len(context.streams)} streams into one file ({streams})",
                 "give each stream a sink.video of its own",
             )
-        _check_not_the_source(path, inputs["image"], where)
         check_writable(path, context.place)
         return {}
 
@@ -152,9 +150,3 @@ class VideoSink(Stage):
             self._end()
         if not self._rotation.is_wanted:
             self._path = next_part(self._path)
-
-
-def _check_not_the_source(path: Path, port: PortSpec, where: str) -> None:
-    source = port.attributes.get("path")
-    if source and path.exists() and Path(source).exists() and path.samefile(source):
-        raise UserError(where, "is the video that is read", MEND)

@@ -29,6 +29,7 @@ BEYOND_SCHEMA = {
     "many-leaves",
     "no-sink",
     "no-source",
+    "nul-escaped",
     "output-of-sink",
     "port-kinds",
     "self-loop",

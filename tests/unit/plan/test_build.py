@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from edgert import Pipeline
 from edgert.errors import Fault, PipelineError, UserError
 from edgert.models.reader import Models
 from edgert.pipeline.check import check
@@ -190,3 +191,39 @@ def test_a_stage_that_names_a_faulty_one_is_not_blamed(tmp_path: Path) -> None:
     checked = check(document, Registry())
     faults = find_faults(document, checked, Registry(), Models(tmp_path))
     assert [fault.place for fault in faults] == ["stage 'detector', key 'requets'"]
+
+
+RECORD = """\
+version: 1
+name: record
+stages:
+  camera: {kind: source.video, uri: camera.mkv}
+  first: {kind: sink.video, inputs: {image: camera.image}, path: %s}
+  second: {kind: sink.video, inputs: {image: camera.image}, path: b.mp4}
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "stage", "what"),
+    [
+        ("camera.mkv", "first", "is `uri` of stage 'camera'"),
+        ("link.mkv", "first", "is `uri` of stage 'camera'"),
+        ("./b.mp4", "second", "is `path` of stage 'first'"),
+        ("pipeline.mkv", "first", "is the pipeline file"),
+    ],
+)
+def test_no_sink_writes_over_what_is_read_or_another_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, stage: str, what: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    make_video(tmp_path / "camera.mkv")
+    (tmp_path / "link.mkv").symlink_to("camera.mkv")
+    file = tmp_path / "pipeline.mkv"
+    file.write_text(RECORD % path)
+    before = (tmp_path / "camera.mkv").read_bytes()
+    with pytest.raises(PipelineError) as refused:
+        Pipeline.load(file)
+    (fault,) = refused.value.faults
+    assert fault.place.startswith(f"stage '{stage}', file '")
+    assert (fault.fault, fault.line) == (what, 5 if stage == "first" else 6)
+    assert (tmp_path / "camera.mkv").read_bytes() == before

@@ -302,7 +302,6 @@ def test_even_a_kill_leaves_a_file_that_plays(tmp_path: Path, name: str) -> None
         ("out.avi", ("camera",), "'.avi' is not supported. Name it .mp4 or .mkv"),
         ("out.mp4", ("a", "b"), "2 streams into one file (a, b). Give each stream a sink.video"),
         ("gone/out.mp4", ("camera",), "there is no directory"),
-        ("in.mp4", ("camera",), "is the video that is read"),
     ],
 )
 def test_what_cannot_be_is_found_while_planning(

@@ -1,0 +1,67 @@
+"""Files that a pipeline reads and writes: what is read is never written over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from edgert.errors import Fault
+from edgert.pipeline.contract import StageContract
+from edgert.pipeline.document import Document
+from edgert.stages.sink.target import MEND, absolute
+
+_READ = ("uri", "model", "labels", "keypoints", "characters", "credentials")
+_STANDARD_OUTPUT = "-"
+
+
+def overwrite_faults(document: Document, contracts: Mapping[str, StageContract]) -> Iterator[Fault]:
+    """Find sinks whose file is the pipeline's, one that a stage reads, or another sink's.
+
+    Args:
+        document: The file.
+        contracts: The contract of each stage's kind.
+    """
+    stages = {name: stage.settings for name, stage in document.spec.stages.items()}
+    taken = [("the pipeline file", document.path), *files_read(stages, document.folder)]
+    for name, settings in stages.items():
+        path = file_written(settings)
+        if path is None or name not in contracts or contracts[name].outputs:
+            continue
+        is_file = path.is_file() or not path.exists()  # a device may have several writers
+        what = next((what for what, other in taken if is_file and is_same(path, other)), "")
+        if what:
+            place = f"stage '{name}', file '{path}'"
+            yield document.fault(("stages", name, "path"), place, f"is {what}", MEND)
+        taken.append((f"`path` of stage '{name}'", path))
+
+
+def files_read(stages: Mapping[str, Mapping[str, Any]], folder: Path) -> Iterator[tuple[str, Path]]:
+    """Yield each file that stages read, and what it is; relative ones are the folder's.
+
+    Args:
+        stages: The settings of each stage.
+        folder: Where the pipeline file is.
+    """
+    for name, settings in stages.items():
+        for key in _READ:
+            value = settings.get(key)
+            file = folder / Path(value).expanduser() if isinstance(value, str) else None
+            if file is not None and file.is_file():
+                yield f"`{key}` of stage '{name}'", file
+
+
+def file_written(settings: Mapping[str, Any]) -> Path | None:
+    """Return the file that a sink with these settings writes; none where it prints."""
+    path = settings.get("path")
+    if not isinstance(path, str) or path == _STANDARD_OUTPUT or "\0" in path:
+        return None
+    return absolute(path)
+
+
+def is_same(one: Path, other: Path) -> bool:
+    """Whether two paths name one file, which need not be there yet."""
+    try:
+        return one.samefile(other)
+    except OSError:  # at least one is not there yet
+        return one.resolve() == other.resolve()
