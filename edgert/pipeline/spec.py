@@ -155,13 +155,17 @@ class RestartSpec(_Part):
     max_restarts: int = Field(
         5,
         ge=0,
+        le=1_000_000,
         description="Restarts allowed within `window_s`; one more ends the run, exit 1. Of a stage "
         "of several workers the others go on, and it is tried again after `window_s`, and later.",
     )
-    window_s: float = Field(60, gt=0, description="Seconds that `max_restarts` is counted over.")
+    window_s: float = Field(
+        60, gt=0, le=1e7, description="Seconds that `max_restarts` is counted over."
+    )
     hang_s: float = Field(
         10,
         gt=0,
+        le=86_400,
         description="Seconds that one frame may take, before the worker counts as hung: its stack "
         "is logged and it is killed. An inference may also take ten times its longest so far.",
     )

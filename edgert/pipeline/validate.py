@@ -11,17 +11,19 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from edgert.errors import Fault
-from edgert.pipeline.adapter import UNKNOWN, read_as
+from edgert.options import Options
+from edgert.pipeline.adapter import UNKNOWN, plain_of, read_as
 from edgert.pipeline.marks import Loc, Marks
 from edgert.pipeline.near import choices
 from edgert.pipeline.shape import is_number, properties_of, shape_at, types_of
-from edgert.pipeline.wording import explain, neither, noun_of, wrong_type
+from edgert.pipeline.wording import explain, neither, noun_of, said, wrong_type
 from edgert.version import __version__
 
 Model = TypeVar("Model")
 
 # The file format has a seat for these; the code does not do them yet.
 LATER_KEYS = ("reconnect", "require")
+_MOST = 2**63 - 1
 _NOT_YET = f"is not supported by edgert {'.'.join(__version__.split('.')[:2])} yet"
 
 
@@ -78,6 +80,8 @@ def validate(model: type[Model], subject: Subject) -> tuple[Model | None, list[F
         known = {flaw.loc for flaw in flaws}
         found = _flaws(model, subject, error)
         return None, flaws + [flaw for flaw in found if flaw.loc not in known]
+    if isinstance(made, Options):
+        flaws += _beyond_64_bits(made, subject)
     return (None if flaws else made), flaws
 
 
@@ -183,6 +187,16 @@ def _booleans_for_numbers(model: type, subject: Subject) -> Iterator[Flaw]:
                 mark = subject.marks.nearest(place)
                 noun = "a whole number" if "integer" in types_of(shape) else "a number"
                 yield Flaw(place, *wrong_type(value, noun, shape, mark, str(loc[-1])))
+
+
+def _beyond_64_bits(made: Options, subject: Subject) -> Iterator[Flaw]:
+    """Find whole numbers that no message to a worker takes, and no library would."""
+    for loc, value in _leaves(plain_of(made, subject.value)):
+        if isinstance(value, int) and not -_MOST <= value <= _MOST:
+            place = subject.base + loc
+            size = "large" if value > 0 else "small"
+            fault = f"{said(value, subject.marks.nearest(place))} is too {size}"
+            yield Flaw(place, fault, f"Give a whole number between {-_MOST} and {_MOST}")
 
 
 def _leaves(value: Any, loc: Loc = ()) -> Iterator[tuple[Loc, Any]]:

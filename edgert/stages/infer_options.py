@@ -42,6 +42,7 @@ class InferOptions(StageOptions):
     open_timeout_s: float = option(
         default=120,
         gt=0,
+        le=86_400,
         description="Seconds that opening one device may take, compiling and warming up; then the "
         "next is tried. First compilations are slow.",
     )

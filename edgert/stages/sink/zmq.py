@@ -50,7 +50,10 @@ class ZmqOptions(StageOptions):
         "reads every result. Told at each start.",
     )
     wait_for: int = option(
-        default=0, ge=0, description="How many subscriptions must be there before the first frame."
+        default=0,
+        ge=0,
+        le=10_000,
+        description="How many subscriptions must be there before the first frame.",
     )
     wait_s: float = option(
         default=10.0,
@@ -61,6 +64,7 @@ class ZmqOptions(StageOptions):
     queue: int = option(
         default=1000,
         ge=1,
+        le=1_000_000,
         description="Results kept for a subscriber that is slow; then they are lost.",
     )
 

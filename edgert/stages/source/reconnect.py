@@ -13,12 +13,18 @@ class Reconnect(Options):
     """When a camera that is gone is tried again."""
 
     delay_ms: int = option(
-        default=500, ge=10, description="Wait before the first try; doubled each time."
+        default=500,
+        ge=10,
+        le=86_400_000,
+        description="Wait before the first try; doubled each time.",
     )
-    max_delay_ms: int = option(default=4000, ge=10, description="The wait never grows beyond this.")
+    max_delay_ms: int = option(
+        default=4000, ge=10, le=86_400_000, description="The wait never grows beyond this."
+    )
     attempts: int | None = option(
         default=None,
         ge=0,
+        le=1_000_000,
         description="Tries in a row before the source is given up; without end where it is not "
         "given. With 0 (or `reconnect: off`) a stream that ends is over.",
     )
