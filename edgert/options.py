@@ -5,21 +5,24 @@
 
 Options are frozen dataclasses. Only ``edgert check`` and what plans a run make them of a file, by
 pydantic (``pipeline/adapter.py``), which reads the rules of ``option``; a worker gets what was
-checked and needs no pydantic: that would be 2 MB of memory in each.
+checked and needs no pydantic, which would be half a megabyte in each.
 """
 
 from __future__ import annotations
 
 import copy
 import enum
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
+from functools import partial
 from pathlib import PurePath
+from types import UnionType
 from typing import (
     Annotated,
     Any,
     ClassVar,
     TypeVar,
+    Union,
     dataclass_transform,
     get_args,
     get_origin,
@@ -31,6 +34,7 @@ from annotated_types import Interval
 _RULES = {
     "alias", "ge", "gt", "le", "lt", "min_length", "max_length", "pattern", "allow_inf_nan",
 }  # fmt: skip
+_HOLDERS = (tuple, list, set, frozenset)
 
 
 class Refusal(ValueError):  # noqa: N818  it is one: what `check` raises
@@ -62,9 +66,10 @@ def option(*, default: Any = MISSING, description: str = "", **rules: Any) -> An
         raise TypeError(f"an option knows {', '.join(sorted(_RULES))}, not {', '.join(rules)}")
     told = {"description": description, **rules}
     if isinstance(default, list | dict):
-        made: Callable[[], Any] = lambda: copy.deepcopy(default)  # noqa: E731
+        schema = {"default": default}
         return field(
-            default_factory=made, metadata={**told, "json_schema_extra": {"default": default}}
+            default_factory=partial(copy.deepcopy, default),
+            metadata={**told, "json_schema_extra": schema},
         )
     return field(default=default, metadata=told)
 
@@ -77,7 +82,10 @@ class Options:
     ``Options``, and lists, tuples and mappings of plain values.
     """
 
-    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid", "populate_by_name": True}
+    # What leaves for a worker is as it was: an infinity is no null.
+    __pydantic_config__: ClassVar[dict[str, Any]] = {
+        "extra": "forbid", "ser_json_inf_nan": "constants",
+    }  # fmt: skip
 
     def __init_subclass__(cls) -> None:
         for name, value in vars(cls).items():
@@ -158,7 +166,7 @@ def restore(kind: type[Made], plain: Mapping[str, Any]) -> Made:
     types = types_of(kind)
     return kind(
         **{
-            each.name: _restored(types[each.name], plain[_key(each)])
+            each.name: _restored([types[each.name]], plain[_key(each)])
             for each in _fields(kind)
             if _key(each) in plain
         }
@@ -180,17 +188,33 @@ def _key(of: Field[Any]) -> str:
     return str(of.metadata.get("alias") or of.name)
 
 
-def _restored(wanted: Any, value: Any) -> Any:
-    """Return a plain value as its type has it; a type may be one of several."""
-    choices = [wanted, *get_args(wanted)]
+def _restored(types: Iterable[Any], value: Any) -> Any:
+    """Return a plain value as one of several types has it."""
+    kinds = [*_alternatives(types)]
     if isinstance(value, dict):  # asking for a Mapping costs a worker 100 kB of its own
-        owner = next((each for each in choices if _is(each, Options)), None)
-        return value if owner is None else restore(owner, value)
+        owner = _first(kinds, Options)
+        if owner is not None:
+            return restore(owner, value)
+        inner = _inside(kinds, (dict,))
+        return {key: _restored(inner, item) for key, item in value.items()}
     if isinstance(value, list):
-        return tuple(value) if any(get_origin(each) is tuple for each in choices) else value
-    made_of = next((each for each in choices if _is(each, PurePath) or _is(each, enum.Enum)), None)
+        holder = next((get_origin(each) for each in kinds if get_origin(each) in _HOLDERS), list)
+        inner = _inside(kinds, _HOLDERS)
+        return holder([_restored(inner, item) for item in value])
+    made_of = _first(kinds, PurePath) or _first(kinds, enum.Enum)
     return value if made_of is None or value is None else made_of(value)
 
 
-def _is(kind: Any, base: type) -> bool:
-    return isinstance(kind, type) and issubclass(kind, base)
+def _alternatives(types: Iterable[Any]) -> Iterator[Any]:
+    for each in types:
+        is_union = get_origin(each) in {Union, UnionType}
+        yield from _alternatives(get_args(each)) if is_union else [each]
+
+
+def _inside(kinds: Iterable[Any], holders: tuple[type, ...]) -> list[Any]:
+    """Return the types of what is in a list or a mapping."""
+    return [inner for each in kinds if get_origin(each) in holders for inner in get_args(each)]
+
+
+def _first(kinds: Iterable[Any], base: type) -> Any:
+    return next((each for each in kinds if isinstance(each, type) and issubclass(each, base)), None)

@@ -11,8 +11,9 @@ from functools import cache
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter
+from pydantic_core import PydanticSerializationError
 
-from edgert.options import Options
+from edgert.options import Options, keys_of, restore
 
 # What pydantic calls a key too many, in a model and in a dataclass.
 UNKNOWN = {"extra_forbidden", "unexpected_keyword_argument"}
@@ -47,3 +48,15 @@ def plain_of(options: Options, written: Mapping[str, Any]) -> dict[str, Any]:
     """
     plain = adapter_of(type(options)).dump_python(options, mode="json", by_alias=True)
     return {key: value for key, value in plain.items() if key in written}
+
+
+def misfits(options: Options, written: Mapping[str, Any]) -> list[str]:
+    """Return the names of values that a worker would get as something else, or not at all.
+
+    Those of types that ``restore`` does not know: a stage of somebody else's may have them.
+    """
+    try:
+        there = restore(type(options), plain_of(options, written))
+    except PydanticSerializationError:
+        return [key for key in keys_of(type(options)) if key in written]
+    return [name for name, value in vars(options).items() if getattr(there, name) != value]

@@ -12,7 +12,7 @@ from pydantic_core import ErrorDetails
 
 from edgert.errors import Fault
 from edgert.options import Options
-from edgert.pipeline.adapter import UNKNOWN, plain_of, read_as
+from edgert.pipeline.adapter import UNKNOWN, misfits, plain_of, read_as
 from edgert.pipeline.marks import Loc, Marks
 from edgert.pipeline.near import choices
 from edgert.pipeline.shape import is_number, properties_of, shape_at, types_of
@@ -81,7 +81,7 @@ def validate(model: type[Model], subject: Subject) -> tuple[Model | None, list[F
         found = _flaws(model, subject, error)
         return None, flaws + [flaw for flaw in found if flaw.loc not in known]
     if isinstance(made, Options):
-        flaws += _beyond_64_bits(made, subject)
+        flaws += [*_misfits(made, subject)] or _beyond_64_bits(made, subject)
     return (None if flaws else made), flaws
 
 
@@ -187,6 +187,14 @@ def _booleans_for_numbers(model: type, subject: Subject) -> Iterator[Flaw]:
                 mark = subject.marks.nearest(place)
                 noun = "a whole number" if "integer" in types_of(shape) else "a number"
                 yield Flaw(place, *wrong_type(value, noun, shape, mark, str(loc[-1])))
+
+
+def _misfits(made: Options, subject: Subject) -> Iterator[Flaw]:
+    """Find what would reach a worker as something else: ``.nan``, or a type of a kind's own."""
+    for key in misfits(made, subject.value):
+        fault = "it has a value that no worker can be given"
+        mend = "Give finite numbers; a kind declares its options as edgert.options.Options says"
+        yield Flaw((*subject.base, key), fault, mend)
 
 
 def _beyond_64_bits(made: Options, subject: Subject) -> Iterator[Flaw]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import subprocess
 import sys
 from enum import Enum
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from pydantic import Field, ValidationError
 
 from edgert.options import Before, Number, Options, Pixels, Refusal, keys_of, option, restore
-from edgert.pipeline.adapter import plain_of, read_as
+from edgert.pipeline.adapter import misfits, plain_of, read_as
 from edgert.stages.registry import BUILT_IN, Registry
 
 
@@ -36,6 +37,9 @@ class Outer(Options):
     perhaps: Inner | None = None
     pair: tuple[Pixels, Pixels] | None = None
     points: tuple[tuple[float, float], ...] = ()
+    region: tuple[float, float] | tuple[tuple[int, int], ...] | None = None
+    sets: dict[str, frozenset[Colour] | None] = option(default={}, description="Some sets.")
+    parts: list[Inner] = option(default=[], description="Several.")
     many: list[int] = option(default=[1], description="Some.")
     some: dict[str, Any] = option(default={}, description="Anything.")
     folder: Path = Path()
@@ -58,6 +62,10 @@ outers = st.fixed_dictionaries(
         "perhaps": inners | st.none(),
         "pair": st.lists(st.integers(1, 99), min_size=2, max_size=2),
         "points": st.lists(st.lists(st.floats(-9, 9), min_size=2, max_size=2)),
+        "region": st.lists(st.floats(0.5, 0.7), min_size=2, max_size=2)
+        | st.lists(st.lists(st.integers(0, 9), min_size=2, max_size=2), min_size=3),
+        "sets": st.dictionaries(st.text(), st.none() | st.lists(st.sampled_from(["red", "blue"]))),
+        "parts": st.lists(inners, max_size=2),
         "many": st.lists(st.integers(0, 9)),
         "some": st.dictionaries(st.text(), st.integers(0, 9) | st.lists(st.integers(0, 9))),
         "folder": st.sampled_from(["a", "a/b"]),
@@ -73,12 +81,8 @@ def test_a_worker_has_the_options_that_were_checked(written: dict[str, Any]) -> 
     sent = msgspec.msgpack.decode(msgspec.msgpack.encode(plain_of(made, written)))
     assert sent.keys() == written.keys()
     there = restore(Outer, sent)
-    assert (there.inner, there.perhaps, there.pair) == (made.inner, made.perhaps, made.pair)
-    assert (there.folder, there.colour, there.mode) == (made.folder, made.colour, made.mode)
-    assert [tuple(point) for point in there.points] == list(made.points)
-    assert (there.name, there.feeds, there.many, there.some) == (
-        made.name, made.feeds, made.many, made.some,
-    )  # fmt: skip
+    assert there == made
+    assert not misfits(made, written)
 
 
 @pytest.mark.parametrize("kind", BUILT_IN)
@@ -115,6 +119,29 @@ def test_defaults_that_can_change_are_not_shared() -> None:
     first.many.append(2)
     first.some["x"] = 1
     assert (second.many, second.some, read_as(Outer, {"name": "c"}).many) == ([1], {}, [1])
+
+
+class Dated(Options):
+    day: dt.date = dt.date(2026, 1, 1)
+    anything: Any = 0
+    number: float = 0
+
+
+@pytest.mark.parametrize(
+    ("written", "names"),
+    [
+        ({}, []),
+        ({"anything": float("nan")}, ["anything"]),
+        ({"number": float("inf")}, []),
+        ({"day": "2026-02-03"}, ["day"]),
+        ({"anything": dt.date(2026, 1, 2)}, ["anything"]),
+        ({"anything": object()}, ["anything"]),
+    ],
+)
+def test_what_a_worker_would_get_as_something_else(
+    written: dict[str, Any], names: list[str]
+) -> None:
+    assert misfits(read_as(Dated, written), written) == names
 
 
 def test_a_rule_that_there_is_not_and_a_field_of_pydantic_are_refused_at_once() -> None:
