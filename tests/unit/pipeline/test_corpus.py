@@ -30,6 +30,7 @@ BEYOND_SCHEMA = {
     "no-sink",
     "no-source",
     "nul-escaped",
+    "number-not-finite",
     "output-of-sink",
     "port-kinds",
     "self-loop",
