@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import sysconfig
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -169,6 +170,10 @@ def _install_program(box: Box) -> None:
     box.write(
         str(home / "pyvenv.cfg"), f"home = {_PYTHON}/bin\nversion = {sys.version.split()[0]}\n"
     )
+    if sysconfig.get_config_var("Py_ENABLE_SHARED"):
+        # It looks for its library where it was installed, which no service sees.
+        box.write("/etc/ld.so.conf.d/box.conf", f"{_PYTHON}/lib\n")
+        box.run("ldconfig")
     box.run("mkdir", "-p", PROGRAM.parent)
     box.run("ln", "-sf", _PYTHON / "bin" / version, PROGRAM.parent / "python3")
     paths = "".join(f"{path}\n" for path in _packages().values())
