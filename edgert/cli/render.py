@@ -68,6 +68,8 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[Any]], width: int | No
 
 def _terminal_width() -> int:
     """Return the columns of the terminal that standard output is; 0 where it is none."""
+    if sys.stdout is None:  # closed by who started us
+        return 0
     try:
         return os.get_terminal_size(sys.stdout.fileno()).columns
     except OSError:  # a pipe, a file, or a stream of no file at all

@@ -20,9 +20,14 @@ def require_writable(what: str, path: Path) -> None:
         ResourceError: It cannot.
     """
     folder = path.absolute().parent
-    if not folder.is_dir():
+    try:
+        has_folder, is_there = folder.is_dir(), path.exists()
+    except OSError as error:
+        fault = f"cannot be written ({error.strerror})"
+        raise ResourceError(f"{what} '{path}'", fault, "Give another path") from error
+    if not has_folder:
         raise ResourceError(what, f"folder '{folder}' is not there", "Make it first")
-    if not os.access(path if path.exists() else folder, os.W_OK):
+    if not os.access(path if is_there else folder, os.W_OK):
         raise ResourceError(f"{what} '{path}'", "must not be written", "Give another path")
 
 

@@ -11,6 +11,7 @@ from edgert.models.cache import Cache
 from edgert.models.catalog import Catalog, Item, ModelEntry
 from edgert.models.formats import FORMATS, files_of, format_of, named_by
 from edgert.models.pull import OnProgress, find_item, is_url, place_of, pull
+from edgert.paths import below
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,10 @@ class Locator:
         if "\0" in model:
             raise ModelError("model", "the name has a NUL character in it")
         looks_so = "/" in model or Path(model).suffix.lower() in FORMATS
-        return looks_so or (self.folder / model).exists()
+        try:
+            return looks_so or (self.folder / model).exists()
+        except OSError:  # whoever reads it says why
+            return True
 
     def _from_item(self, model: str, item: Item, on_progress: OnProgress | None) -> Located:
         path = (
@@ -101,7 +105,7 @@ class Locator:
         return Located(model, path, item.sha256, known, entry)
 
     def _from_path(self, model: str) -> Located:
-        path = named_by((self.folder / Path(model).expanduser()).absolute())
+        path = named_by(below(self.folder, model))
         place = f"model '{model}'"
         try:
             known = format_of(path, place)

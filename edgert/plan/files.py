@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from edgert.errors import Fault
+from edgert.paths import below
 from edgert.pipeline.contract import StageContract
 from edgert.pipeline.document import Document
 from edgert.stages.sink.target import MEND, absolute
@@ -28,9 +32,8 @@ def overwrite_faults(document: Document, contracts: Mapping[str, StageContract])
         path = file_written(settings)
         if path is None or name not in contracts or contracts[name].outputs:
             continue
-        is_file = path.is_file() or not path.exists()  # a device may have several writers
-        what = next((what for what, other in taken if is_file and is_same(path, other)), "")
-        if what:
+        what = next((what for what, other in taken if is_same(path, other)), "")
+        if what and not _is_device(path):  # which may have several writers
             place = f"stage '{name}', file '{path}'"
             yield document.fault(("stages", name, "path"), place, f"is {what}", MEND)
         taken.append((f"`path` of stage '{name}'", path))
@@ -46,8 +49,8 @@ def files_read(stages: Mapping[str, Mapping[str, Any]], folder: Path) -> Iterato
     for name, settings in stages.items():
         for key in _READ:
             value = settings.get(key)
-            file = folder / Path(value).expanduser() if isinstance(value, str) else None
-            if file is not None and file.is_file():
+            file = below(folder, value) if isinstance(value, str) else None
+            if file is not None and _is_file(file):
                 yield f"`{key}` of stage '{name}'", file
 
 
@@ -59,9 +62,21 @@ def file_written(settings: Mapping[str, Any]) -> Path | None:
     return absolute(path)
 
 
+def _is_device(path: Path) -> bool:
+    with suppress(OSError):
+        return not stat.S_ISREG(path.stat().st_mode)
+    return False
+
+
+def _is_file(path: Path) -> bool:
+    with suppress(OSError):  # whoever opens it says why it cannot be looked at
+        return path.is_file()
+    return False
+
+
 def is_same(one: Path, other: Path) -> bool:
     """Whether two paths name one file, which need not be there yet."""
     try:
         return one.samefile(other)
     except OSError:  # at least one is not there yet
-        return one.resolve() == other.resolve()
+        return os.path.realpath(one) == os.path.realpath(other)

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from edgert.errors import UserError
+from edgert.paths import below
 
 VARIABLE = "EDGERT_CODE"
 
@@ -30,7 +31,7 @@ def allow(folders: Iterable[str], source: str) -> None:
         UserError: One is no folder, or others can write to it.
     """
     for folder in folders:
-        path = Path(folder).expanduser().absolute()
+        path = below(Path.cwd(), folder)
         place = f"{source}, folder '{path}'"
         try:
             mode = path.stat().st_mode

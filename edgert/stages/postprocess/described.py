@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from edgert.errors import UserError
 from edgert.models.describe import ModelDescription
+from edgert.paths import below
 from edgert.regular import open_regular
 from edgert.stages.base import PlanContext
 from edgert.tensor import PortSpec, TensorSpec
@@ -50,7 +50,7 @@ def read_lines(name: str, key: str, context: PlanContext) -> list[str]:
     Raises:
         UserError: It cannot be read.
     """
-    path = Path(context.folder, name).expanduser()
+    path = below(context.folder, name)
     place = f"{context.place}, {key}"
     try:
         with open_regular(path) as file:

@@ -13,6 +13,7 @@ from edgert.errors import FrameLostError, ModelError, UserError
 from edgert.models.describe import TextHead
 from edgert.models.onnx_metadata import read_metadata
 from edgert.options import option
+from edgert.paths import below
 from edgert.stages.base import Inputs, Outputs, PlanContext, Ports, Stage, StageOptions
 from edgert.stages.item_session import most_items
 from edgert.stages.postprocess.described import choose_tensors, describe, read_lines
@@ -147,8 +148,7 @@ class TextPostprocess(Stage):
     def _read_characters(self, path: str) -> list[str]:
         """Return what each class of the model stands for, the blank first."""
         if self.settings.characters is not None:
-            folder = self.context.folder
-            given = Path(folder, self.settings.characters).expanduser().read_text("utf-8")
+            given = below(self.context.folder, self.settings.characters).read_text("utf-8")
             return ["", *given.removesuffix("\n").split("\n")]
         if not path:
             raise ModelError(self.context.place, "the model is not here yet", "Pull it")

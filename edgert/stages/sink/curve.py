@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from edgert.errors import UserError
 from edgert.options import Options, option
+from edgert.paths import below
 
 if TYPE_CHECKING:
     import zmq
@@ -43,7 +44,7 @@ def read_secret(options: CurveOptions, folder: str, place: str) -> tuple[bytes, 
     """
     from zmq.auth import load_certificate
 
-    path = Path(folder) / Path(options.secret_file).expanduser()
+    path = below(folder, options.secret_file)
     where = f"{place}, key '{path}'"
     try:
         found = path.stat()
@@ -69,7 +70,7 @@ def clients_folder(options: CurveOptions, folder: str, place: str) -> Path | Non
     """
     if not options.clients:
         return None
-    path = Path(folder) / Path(options.clients).expanduser()
+    path = below(folder, options.clients)
     if not any(path.glob("*.key")):
         fault = "has no file *.key: nobody could subscribe"
         raise UserError(

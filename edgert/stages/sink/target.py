@@ -10,6 +10,7 @@ import stat
 from pathlib import Path
 
 from edgert.errors import UserError
+from edgert.paths import below
 
 MEND = "give another `path` (or --output)"
 
@@ -21,13 +22,17 @@ def check_writable(path: Path, place: str) -> None:
         UserError: It cannot.
     """
     where = f"{place}, file '{path}'"
+    try:
+        is_there, has_folder = path.exists(), path.parent.is_dir()
+    except OSError as error:
+        raise UserError(where, f"cannot be written: {error.strerror}", MEND) from error
     if path.is_dir():
         raise UserError(where, "is a directory", MEND)
-    if path.exists():
+    if is_there:
         if not os.access(path, os.W_OK):
             raise UserError(where, "must not be written", MEND)
         return
-    if not path.parent.is_dir():
+    if not has_folder:
         raise UserError(where, f"there is no directory '{path.parent}'", f"make it, or {MEND}")
     if not os.access(path.parent, os.W_OK | os.X_OK):
         raise UserError(where, f"nothing can be written to '{path.parent}'", MEND)
@@ -82,4 +87,4 @@ def _is_locked(fd: int) -> bool:
 
 def absolute(path: str) -> Path:
     """Return where results go: relative to where the run was started, not to the pipeline file."""
-    return Path(path).expanduser().absolute()
+    return below(Path.cwd(), path)

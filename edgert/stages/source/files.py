@@ -19,6 +19,7 @@ def find_images(path: Path, place: str, *, recursive: bool) -> list[Path]:
     Raises:
         MediaError: There is nothing there.
     """
+    refuse_hidden(path, place)
     if path.is_dir():
         found = [file for file in _below(path, recursive=recursive) if file.is_file()]
         mend = f"put images into it ({', '.join(sorted(SUFFIXES))})"
@@ -36,6 +37,19 @@ def find_images(path: Path, place: str, *, recursive: bool) -> list[Path]:
     raise MediaError(
         f"{place}, file '{path}'", "no such file or directory", "check `uri` (or --input)"
     )
+
+
+def refuse_hidden(path: Path, place: str) -> None:
+    """Refuse a path that cannot be looked at: too long, or in a folder closed to this user.
+
+    Raises:
+        MediaError: It is one.
+    """
+    try:
+        path.exists()
+    except OSError as error:
+        fault = (error.strerror or "cannot be read").lower()
+        raise MediaError(f"{place}, '{path}'", fault, "check `uri` (or --input)") from error
 
 
 def _below(folder: Path, *, recursive: bool) -> list[Path]:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from edgert import isolate
 from edgert.errors import FrameLostError, MediaError
 from edgert.options import Pixels, Refusal, option
+from edgert.paths import below
 from edgert.stages.base import Outputs, PlanContext, Ports, Source, StageContext, StageOptions
 from edgert.stages.source.address import SAMPLE
 from edgert.stages.source.drop_folder import DropFolder
-from edgert.stages.source.files import find_images
+from edgert.stages.source.files import find_images, refuse_hidden
 from edgert.stages.source.video_options import UNKNOWN_SIZE
 from edgert.tensor import IDENTITY, FrameHeader, PortSpec, image_port
 from edgert.transport.address import Array
@@ -204,6 +205,7 @@ class ImagesSource(Source):
 
 
 def _watched(path: Path, options: ImagesOptions, context: PlanContext) -> PortSpec:
+    refuse_hidden(path, context.place)
     if not path.is_dir():
         fault = "is not a directory" if path.exists() else "no such directory"
         raise MediaError(f"{context.place}, '{path}'", fault, "make it, or leave out `watch`")
@@ -217,4 +219,4 @@ def _find(uri: str, folder: str) -> Path:
         from edgert.models.reader import resolve_media
 
         return resolve_media(uri)
-    return Path(folder, uri).expanduser().absolute()
+    return below(folder, uri)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from edgert import isolate
 from edgert.errors import MediaError
+from edgert.paths import below
 from edgert.stages.base import Outputs, PlanContext, Ports, Source, StageContext
 from edgert.stages.source.address import SAMPLE, address_of, with_credentials
 from edgert.stages.source.video_options import UNKNOWN_SIZE, VideoOptions
@@ -115,7 +116,7 @@ class VideoSource(Source):
         options: VideoOptions = self.settings
         uri = options.uri
         if options.credentials is not None:
-            file = Path(self.context.folder, options.credentials).expanduser()
+            file = below(self.context.folder, options.credentials)
             uri = with_credentials(uri, file, self.context.place)
         extra = {name: str(value) for name, value in options.options.items()}
         return address_of(uri, options.format, options.transport, extra)
@@ -127,7 +128,7 @@ def _find(uri: str, context: PlanContext) -> str:
         from edgert.models.reader import resolve_media
 
         return str(resolve_media(uri))
-    path = Path(context.folder, uri).expanduser().absolute()
+    path = below(context.folder, uri)
     _check_file(path, f"{context.place}, file '{path}'")
     return str(path)
 

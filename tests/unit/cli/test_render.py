@@ -87,3 +87,8 @@ def test_a_full_disk_is_told_without_a_traceback():
         )
     assert done.returncode == 1
     assert done.stderr.startswith("standard output: cannot be written: No space left on device.\n")
+
+
+def test_a_standard_output_that_was_closed_has_no_width(monkeypatch):
+    monkeypatch.setattr(sys, "stdout", None)
+    assert table(["a"], [["x" * 200]]).splitlines()[1] == "x" * 200

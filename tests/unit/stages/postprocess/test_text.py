@@ -141,7 +141,7 @@ def test_another_number_of_characters_is_refused(folder) -> None:
     [
         ({}, None, {}, "nothing is known of how the model's outputs become text. Give `family:`"),
         ({}, None, {"family": "ctc"}, "the characters of the model are not known"),
-        ({}, HEAD, {"characters": "none.txt"}, "cannot read none.txt: No such file"),
+        ({}, HEAD, {"characters": "none.txt"}, "none.txt: No such file"),
         ({"raw": raw_port(dtype="u8")}, HEAD, {}, "output 'out' is u8[4,7,5], and f32 of rows"),
         ({"detections": lines_port(corners=False)}, HEAD, {}, "what arrives has no corners"),
         ({"detections": lines_port(3)}, HEAD, {}, "up to 3 detections arrive, and up to 4 rows"),

@@ -285,7 +285,7 @@ def test_a_sample_is_played_by_its_name(pulled: Any) -> None:
 
 def test_an_unknown_sample_is_named() -> None:
     with (
-        pytest.raises(MediaError, match="Did you mean 'astronaut'"),
+        pytest.raises(MediaError, match="Did you mean 'sample:astronaut'"),
         opened(ImagesSource, {"uri": "sample:astronout"}, {}, plan_context(Path())),
     ):
         pass
