@@ -93,10 +93,11 @@ def command(  # noqa: PLR0913  one parameter an option, as click has it
     line.clear()
     if notifier:
         notifier.ended(str(outcome.errors[0]) if outcome.errors else "ended")
-    if not quiet and (outcome.summary.frames["read"] or outcome.summary.sources):
-        say(render_summary(outcome.summary))
+    summary = outcome.summary
+    if not quiet and (summary.frames["read"] or summary.sources or not outcome.errors):
+        say(render_summary(summary))
     if summary_file:
-        write_summary(summary_file, outcome.summary)
+        write_summary(summary_file, summary)
     for error in outcome.errors:
         say_error(error)
     context.exit(outcome.exit_code)

@@ -86,6 +86,7 @@ def test_a_stop_signal_to_the_group_while_it_starts(tmp_path: Path) -> None:
         code, _, err = running.wait_end()
     assert code == 0, err
     assert "Traceback" not in err
+    assert f": read {running.summary()['frames']['read']} = processed" in err
 
 
 def test_a_signal_that_comes_twice_at_once_drains(tmp_path: Path) -> None:
