@@ -6,6 +6,7 @@ import json
 import os
 import queue
 import signal
+import socket
 import sys
 import threading
 import time
@@ -86,6 +87,27 @@ class Numbers(Source):
         array[:] = self.current
         if self.settings.keep_view:
             self.kept = array
+
+
+class Torn(Numbers):
+    """Fails, or dies, with half of a frame written: where `lose` and `die_at` say so."""
+
+    settings: NumbersOptions
+
+    def grab(self) -> FrameHeader | None:
+        if self.next >= self.settings.count:
+            return None
+        self.current, self.next = self.next, self.next + 1
+        return FrameHeader(pts_ns=self.current, captured_ns=time.monotonic_ns(), width=1, height=1)
+
+    def write(self, outputs: Outputs) -> None:
+        array = outputs["n"].tensor("n")
+        array[: len(array) // 2] = self.current
+        if self.current == self.settings.die_at and not self.context.restarts:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.current in self.settings.lose:
+            raise FrameLostError("the other half did not come")
+        array[:] = self.current
 
 
 class LiveOptions(StageOptions):
@@ -598,6 +620,7 @@ class Both(Stage):
 
 class WriteOptions(StageOptions):
     path: str = option(description="File with a line for each number.")
+    opens_ms: float = option(default=0, description="How long it takes to open.")
     wait_ms: float = option(default=0, description="How long each frame takes.")
     die_at: int = option(default=-1, description="Frame at which the process is killed.")
 
@@ -612,6 +635,7 @@ class Write(Stage):
     def open(self) -> None:
         self.file = lines_of(self)
         self.clock = threading.Event()
+        self.clock.wait(self.settings.opens_ms / 1e3)
 
     def process(self, inputs: Inputs, outputs: Outputs) -> None:
         header = inputs["n"].header
@@ -627,6 +651,29 @@ class Write(Stage):
 
     def close(self) -> None:
         self.file.close()
+
+
+class WriteWhole(Write):
+    """Writes a line for each frame whose words are all the same, and what differs of others."""
+
+    def process(self, inputs: Inputs, outputs: Outputs) -> None:
+        words = sorted({int(word) for word in inputs["n"].tensors["n"]})
+        self.file.write(f"0 {inputs['n'].header.sequence} {words}\n")
+
+
+class Listen(Write):
+    """Listens on a port of its own, whose number is the only line it writes."""
+
+    def open(self) -> None:
+        super().open()
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.file.write(f"{self.socket.getsockname()[1]}\n")
+
+    def process(self, inputs: Inputs, outputs: Outputs) -> None:
+        """Take a frame."""
+
+    def end_stream(self, stream: int) -> None:
+        """Write nothing."""
 
 
 class See(Write):

@@ -112,12 +112,28 @@ def test_frames_sent_at_once_at_the_start_all_arrive(tmp_path: Path) -> None:
     stages = {
         "src": {"kind": "Numbers", "count": 5},
         "one": {"kind": "Step", "inputs": {"n": "src.n"}},
-        "out": write(tmp_path, "one.n"),
+        "out": write(tmp_path, "one.n", opens_ms=200),
     }
     pipeline = load(tmp_path, stages)
-    for _ in range(5):
+    for _ in range(3):
         assert pipeline.run().frames == {"read": 5, "processed": 5, "dropped": 0, "lost": 0}
         assert rows(tmp_path / "out.txt") == {0: [0, 1, 2, 3, 4]}
+
+
+@pytest.mark.parametrize(
+    ("fault", "lost"), [({"lose": [5, 6, 20]}, {5, 6, 20}), ({"die_at": 20}, set())]
+)
+def test_half_a_frame_is_never_seen(tmp_path: Path, fault: dict[str, Any], lost: set[int]) -> None:
+    """P5: a source fails, or dies, in the middle of a frame, in a slot that had another before."""
+    stages = {
+        "src": {"kind": "Torn", "count": 40, "words": 64, **fault},
+        "out": write(tmp_path, "src.n") | {"kind": "WriteWhole"},
+    }
+    summary = load(tmp_path, stages).run()
+    assert summary.frames["lost"] == len(lost)
+    assert (tmp_path / "out.txt").read_text().splitlines()[:-1] == [
+        f"0 {number} [{number}]" for number in range(40) if number not in lost
+    ]
 
 
 def test_an_empty_source(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -170,6 +171,22 @@ def test_a_killed_supervisor_leaves_nothing(tmp_path: Path) -> None:
     code, _, err, summary = run(file, "--max-frames", "5")
     assert code == 0, err
     assert summary["frames"]["processed"] == 5
+
+
+def test_a_port_of_a_killed_run_is_free(tmp_path: Path) -> None:
+    """O6: no orphan keeps it."""
+    stages = {
+        "src": {"kind": "Numbers", "count": 10**9},
+        "out": {"kind": "Listen", "inputs": {"n": "src.n"}, "path": str(tmp_path / "out.txt")},
+    }
+    with started(write_pipeline(tmp_path, stages)) as running:
+        wait_for(lambda: written(tmp_path), "the port")
+        port = int((tmp_path / "out.txt").read_text())
+        pids = running.wait_workers("zygote", "src", "out")
+        os.kill(running.pid, signal.SIGKILL)
+        running.process.wait()
+        wait_for(lambda: all(map(is_gone, pids.values())), "all gone", timeout_s=2)
+    socket.create_server(("127.0.0.1", port)).close()
 
 
 @pytest.fixture
