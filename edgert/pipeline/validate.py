@@ -112,8 +112,10 @@ def _loose_texts(subject: Subject, error: ValidationError) -> dict[Loc, str]:
     for each in error.errors(include_url=False):
         loc = _loc_in_file(each["loc"], subject.value, keep_last=False)
         mark = subject.marks.table.get(subject.base + loc)
-        if each["type"] == "string_type" and mark and mark.is_loose and loc:
-            texts[loc] = mark.text or ""
+        if each["type"] != "string_type" or mark is None or mark.text is None:
+            continue  # a list or a mapping has no text
+        if mark.is_loose and loc:
+            texts[loc] = mark.text
     return texts
 
 
@@ -159,6 +161,8 @@ def _word_of(error: dict[str, Any]) -> str:
 
 
 def _missing(model: type, loc: Loc, place: Loc) -> Flaw:
+    if isinstance(loc[-1], int):
+        return Flaw(place, f"value {loc[-1] + 1} of the list is missing", "Add it", is_missing=True)
     key = str(loc[-1])
     description = shape_at(model, loc).get("description", "")
     mend = f"Add '{key}': {description}" if description else f"Add '{key}'"

@@ -117,7 +117,8 @@ def _range(error: Mapping[str, Any], shape: Shape, value: str) -> Said:
     within = range_of(shape)
     if within:
         return f"{value} is too {size}", f"Give a {noun} {within}"
-    return f"{value} is too {size}", str(error["msg"])
+    bound = str(error["msg"]).removeprefix("Input should be ")  # of one way to write a key
+    return f"{value} is too {size}", f"Give a {noun} {bound}"
 
 
 def _choice(error: Mapping[str, Any], shape: Shape, value: str) -> Said:

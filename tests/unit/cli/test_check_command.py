@@ -154,6 +154,24 @@ def test_faults_of_a_runtimes_options_are_told_where_they_are_written(good: str)
     ]
 
 
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("camera.uri=[a]", "key 'uri': a list is not text. Give text."),
+        ("results.path={a: 1}", "key 'path': a mapping is not text. Give text."),
+        ("camera.max_size=[64]", "key 'max_size': value 2 of the list is missing. Add it."),
+    ],
+)
+def test_a_setting_of_the_wrong_kind_is_told_as_what_it_is(
+    good: str, setting: str, said: str
+) -> None:
+    """A list was taken for empty text: refused as that, and where a key may be empty not at all."""
+    result = check(good, "--input", "a.mkv", "--set", setting)
+    assert result.exit_code == 2
+    stage = setting.partition(".")[0]
+    assert f"--set {setting}: stage '{stage}', {said}" in result.stderr.splitlines()
+
+
 def test_an_option_of_the_command_line_is_named_as_such(good: str) -> None:
     option = "detector.options.spining=true"
     given = ("--set", "detector.device=onnxruntime:CPU", "--set", option)
