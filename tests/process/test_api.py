@@ -13,10 +13,9 @@ from typing import Any
 
 import pytest
 
-from edgert import Pipeline
+from edgert import Pipeline, RunOptions
 from edgert.errors import BusyError, PipelineError, StageError, UserError
 from edgert.results import decode
-from edgert.runtime.run import RunOptions
 from tests.process.runs import (
     NEVER,
     REPOSITORY,
