@@ -12,8 +12,9 @@ _USERINFO = re.compile(r"(?<=://)\S*@")
 _QUERY = re.compile(
     r"(?i)(?<=[?&])([a-z_-]*(?:user|usr|login|pass|pwd|token|secret|auth|key|sig)[a-z_-]*=)[^&#\s'\"<>]*"
 )
-# All of C0 but tab and line feed, DEL, and C1.
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+# All of C0 but tab and line feed, DEL, C1, and Unicode's marks that turn the direction of text:
+# with them a name is shown as another (UAX #9).
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 def redact(text: str) -> str:
@@ -31,7 +32,12 @@ def for_terminals(text: str) -> str:
 
     Runtimes quote what is in a damaged or hostile model; it must not steer a terminal.
     """
-    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", redact(text))
+    return _CONTROL.sub(_escaped, redact(text))
+
+
+def _escaped(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
 def redact_all(value: Any) -> Any:

@@ -59,6 +59,7 @@ def test_nothing_that_steers_a_terminal_is_left() -> None:
     fault = Fault("model 'a'", "cannot be read: \x1b]0;owned\x07 \x9b2J\r", "Fetch it again")
     assert str(fault).startswith(r"model 'a': cannot be read: \x1b]0;owned\x07 \x9b2J\x0d. ")
     assert for_terminals("a\tb\nü") == "a\tb\nü"
+    assert for_terminals("a\u202egpj.exe\u2069") == "a\\u202egpj.exe\\u2069"
 
 
 @pytest.mark.parametrize("style", ["text", "json"])
